@@ -1,0 +1,79 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deepagents-go/deepagents/message"
+	"github.com/deepagents-go/deepagents/model"
+)
+
+func TestAccumulator(t *testing.T) {
+	var a model.Accumulator
+	for _, d := range []model.Delta{
+		{MessageID: "m1"},
+		{Reasoning: "th"},
+		{Reasoning: "ink"},
+		{Text: "he"},
+		{Text: "llo"},
+		{Call: &model.CallDelta{Index: 0, ID: "a", Name: "ls", Args: `{"pa`}},
+		{Call: &model.CallDelta{Index: 1, ID: "b", Name: "rm", Args: `[`}},
+		{Call: &model.CallDelta{Index: 0, Args: `th":"/"}`}},
+		{Text: "!"},
+		{Usage: &message.Usage{Input: 1}},
+		{Usage: &message.Usage{Input: 3, Output: 4, Total: 7}},
+		{Finish: model.ToolCalls},
+	} {
+		a.Add(d)
+	}
+	want := &message.Message{
+		ID: "m1", Role: message.Assistant, Finish: "tool_calls", Usage: &message.Usage{Input: 3, Output: 4, Total: 7},
+		Parts: message.Parts{
+			message.Reasoning{Text: "think"},
+			message.Text{Text: "hello"},
+			message.ParseCall("a", "ls", `{"path":"/"}`),
+			message.ParseCall("b", "rm", `[`),
+			message.Text{Text: "!"},
+		},
+	}
+	if d := cmp.Diff(want, a.Message()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestAccumulatorCut is decision A4 and case A08: a call that was cut is never valid, even when its text happens to parse.
+func TestAccumulatorCut(t *testing.T) {
+	for _, finish := range []model.Finish{model.Length, ""} {
+		var a model.Accumulator
+		a.Add(model.Delta{Call: &model.CallDelta{Index: 0, ID: "a", Name: "ls", Args: `{}`}})
+		a.Add(model.Delta{Call: &model.CallDelta{Index: 1, ID: "b", Name: "write_file", Args: `{"file_path":"/x"}`}})
+		if finish != "" {
+			a.Add(model.Delta{Finish: finish})
+		}
+		calls := a.Message().Calls()
+		if calls[0].Invalid != "" {
+			t.Errorf("finish %q: the complete call is invalid: %s", finish, calls[0].Invalid)
+		}
+		if calls[1].Invalid != model.CutOff || calls[1].Raw == "" {
+			t.Errorf("finish %q: the last call is valid: %+v", finish, calls[1])
+		}
+	}
+}
+
+func TestErrorKinds(t *testing.T) {
+	for kind, sentinel := range map[model.Kind]error{
+		model.RateLimited: model.ErrRateLimited, model.ContextOverflow: model.ErrContextOverflow, model.Auth: model.ErrAuth,
+		model.Overloaded: model.ErrOverloaded, model.Refused: model.ErrRefused,
+	} {
+		err := fmt.Errorf("call: %w", &model.Error{Kind: kind, Provider: "p", Status: 400, Err: errors.New("why")})
+		if !errors.Is(err, sentinel) {
+			t.Errorf("%s: sentinel not found", kind)
+		}
+		if errors.Is(&model.Error{Kind: model.Other}, sentinel) {
+			t.Errorf("%s: found in another kind", kind)
+		}
+	}
+}
