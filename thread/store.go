@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -66,7 +67,8 @@ type Append struct {
 	// only.
 	Durable bool
 	Records []Record
-	// EventHigh, when greater than the thread's, becomes the highest event number that may have been shown to a reader.
+	// EventHigh, when not 0, becomes the highest event number that may have been shown to a reader, also when it is lower than
+	// what was reserved before.
 	EventHigh int64
 }
 
@@ -74,7 +76,8 @@ type Append struct {
 type Query struct {
 	// Branch is the branch; empty means the head branch.
 	Branch ID
-	// NS selects a namespace; Prefix selects everything below it too. The zero value with Prefix selects all.
+	// NS selects a namespace; Prefix selects everything below it too (its path and a slash come first). The zero value with
+	// Prefix selects all.
 	NS     string
 	Prefix bool
 	// Kinds selects kinds; empty means all.
@@ -82,10 +85,26 @@ type Query struct {
 	// After selects records with a greater Seq.
 	After int64
 	// FromSnapshot begins with the newest snapshot of the branch, if there is one, and goes on with the records after its Base.
-	// Other snapshots are left out.
+	// Other snapshots are left out. NS and After select the snapshot too, Kinds does not.
 	FromSnapshot bool
 	// Reverse yields the newest record first. It does not go with FromSnapshot.
 	Reverse bool
+}
+
+// InNamespace reports whether the query selects the namespace.
+func (q Query) InNamespace(ns string) bool {
+	switch {
+	case ns == q.NS:
+		return true
+	case !q.Prefix:
+		return false
+	}
+	return q.NS == "" || len(ns) > len(q.NS) && ns[len(q.NS)] == '/' && ns[:len(q.NS)] == q.NS
+}
+
+// Selects reports whether the query selects a record of its branch by namespace, kind and Seq.
+func (q Query) Selects(r *Record) bool {
+	return r.Seq > q.After && q.InNamespace(r.NS) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.Kind))
 }
 
 // Head is where a thread stands.
@@ -157,7 +176,7 @@ type Store interface {
 
 // The sentinels of stores.
 var (
-	ErrNotFound = errors.New("no such thread")
+	ErrNotFound = errors.New("not found")
 	ErrConflict = errors.New("the thread was changed by somebody else")
 	ErrFenced   = errors.New("the lease of the thread was lost")
 	ErrBusy     = errors.New("the thread is in use")
