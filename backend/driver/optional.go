@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+
+	"github.com/deepagents-go/deepagents/policy"
 )
 
 // Operator runs a whole operation where the data is: one round trip instead of many. It answers exactly as backend.FS does;
@@ -132,7 +134,7 @@ func split(d Driver, base, dir string, depth int) []Mount {
 					continue
 				}
 				inner := "/"
-				if i == 0 {
+				if dir == m.Prefix || policy.Below(dir, m.Prefix) {
 					inner = Rel(dir, m.Prefix)
 				}
 				out = append(out, split(m.Driver, Join(base, m.Prefix), inner, depth)...)

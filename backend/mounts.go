@@ -1,0 +1,64 @@
+package backend
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/deepagents-go/deepagents/backend/driver"
+	"github.com/deepagents-go/deepagents/policy"
+)
+
+// mount is where another driver begins.
+type mount struct {
+	prefix string
+	hidden bool
+}
+
+// mounts returns the mounts at or below a directory, hidden ones too, sorted. The root is none.
+func (f *FS) mounts(dir string) []mount {
+	var out []mount
+	collect(f.d, "/", dir, false, 32, &out)
+	slices.SortFunc(out, func(a, b mount) int { return strings.Compare(a.prefix, b.prefix) })
+	return slices.CompactFunc(out, func(a, b mount) bool { return a.prefix == b.prefix })
+}
+
+func collect(d driver.Driver, base, dir string, hidden bool, depth int, out *[]mount) {
+	if depth == 0 {
+		return
+	}
+	switch v := d.(type) {
+	case driver.Router:
+		for _, m := range v.Mounts(dir) {
+			below := policy.Below(m.Prefix, dir) || m.Prefix == dir
+			if below && m.Prefix != "/" {
+				*out = append(*out, mount{driver.Join(base, m.Prefix), hidden || m.Hidden})
+			}
+			inner := "/"
+			if !below {
+				inner = driver.Rel(dir, m.Prefix)
+			}
+			collect(m.Driver, driver.Join(base, m.Prefix), inner, hidden || m.Hidden, depth-1, out)
+		}
+	case driver.Unwrapper:
+		collect(v.Unwrap(), base, dir, hidden, depth-1, out)
+	}
+}
+
+// children tells what the mounts below a directory add to its listing: names of directories to show, and names that mounts cover.
+func children(ms []mount, dir string) (show, covered map[string]bool) {
+	show, covered = map[string]bool{}, map[string]bool{}
+	for _, m := range ms {
+		if !policy.Below(m.prefix, dir) {
+			continue
+		}
+		rest := strings.TrimPrefix(driver.Rel(m.prefix, dir), "/")
+		name, _, more := strings.Cut(rest, "/")
+		if !more {
+			covered[name] = true
+		}
+		if !m.hidden {
+			show[name] = true
+		}
+	}
+	return show, covered
+}

@@ -1,0 +1,2 @@
+// Package ignore reads .gitignore and .ignore files and tells which paths they leave out.
+package ignore
