@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -36,18 +35,18 @@ type entry struct {
 func newEntry(d FileData) *entry {
 	e := &entry{FileData: d, modTime: d.modTime()}
 	e.body, e.bad = d.text()
-	e.version = version(d)
+	// The version is made of the content alone, so that writing the same content twice is no conflict.
+	if e.bad != nil {
+		e.version = "bad-" + sum(d.Content)
+	} else {
+		e.version = sum(e.body)
+	}
 	return e
 }
 
-// version is made of the content alone, so that writing the same content twice is no conflict.
-func version(d FileData) string {
-	h := sha256.New()
-	if d.Encoding == Base64 {
-		_, _ = io.WriteString(h, "base64:") // a hash does not fail
-	}
-	_, _ = io.WriteString(h, d.Content)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+func sum(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(h[:16])
 }
 
 // Len returns the number of files.
@@ -191,7 +190,7 @@ func (c *Change) version() string {
 	if c.entry != nil {
 		return c.entry.version
 	}
-	return version(*c.File)
+	return newEntry(*c.File).version
 }
 
 // wireVersion is the version of the JSON of updates.

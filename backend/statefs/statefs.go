@@ -176,7 +176,7 @@ type body struct{ *strings.Reader }
 func (body) Close() error { return nil }
 
 // Open opens a file. The reader can seek when no range was asked for.
-func (s *FS) Open(ctx context.Context, path string, o driver.OpenOptions) (io.ReadCloser, driver.Info, error) {
+func (*FS) Open(ctx context.Context, path string, o driver.OpenOptions) (io.ReadCloser, driver.Info, error) {
 	m, err := files(ctx, "open", path)
 	if err != nil {
 		return nil, driver.Info{}, err
@@ -198,8 +198,7 @@ func (s *FS) Open(ctx context.Context, path string, o driver.OpenOptions) (io.Re
 	return nil, driver.Info{}, driver.Wrap("open", path, err)
 }
 
-// Write stores a file. Times and unknown fields of a file that it replaces are kept, but for modified_at. Nothing is written
-// when src fails.
+// Write stores a file. created_at and the unknown fields of a file that it replaces are kept. Nothing is written when src fails.
 func (s *FS) Write(ctx context.Context, path string, src io.Reader, o driver.WriteOptions) (driver.Info, error) {
 	i, err := s.write(ctx, path, src, o)
 	if err != nil {
@@ -298,7 +297,7 @@ func (c ctxReader) Read(p []byte) (int, error) {
 
 // Remove removes a file and everything below its path, in one update. The guard sees every file first; one that it denies keeps
 // all.
-func (s *FS) Remove(ctx context.Context, path string, o driver.RemoveOptions) error {
+func (*FS) Remove(ctx context.Context, path string, o driver.RemoveOptions) error {
 	t, err := tx(ctx)
 	if err != nil {
 		return driver.Wrap("remove", path, err)
@@ -339,6 +338,11 @@ func remove(ctx context.Context, t *state.Tx, seen Map, path string, g driver.Gu
 func checkAll(ctx context.Context, m Map, top string, paths []string, g driver.Guard) error {
 	if g.Empty() {
 		return ctx.Err()
+	}
+	if top == "/" {
+		if err := g.Check(dirInfo(top)); err != nil {
+			return err
+		}
 	}
 	asked := make(map[string]bool)
 	for _, p := range paths {
