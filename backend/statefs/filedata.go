@@ -38,17 +38,17 @@ type FileData struct {
 
 // NewFile returns the data of a file that is created at a time. Content that is not valid UTF-8 is stored in base64.
 func NewFile(content []byte, now time.Time) FileData {
-	return FileData{CreatedAt: stamp(now)}.with(content, now)
+	return FileData{CreatedAt: stamp(now)}.with(string(content), now)
 }
 
 // with returns the file with new content.
-func (d FileData) with(content []byte, now time.Time) FileData {
+func (d FileData) with(content string, now time.Time) FileData {
 	d.lines = false
 	d.ModifiedAt = stamp(now)
-	if utf8.Valid(content) {
-		d.Content, d.Encoding = string(content), UTF8
+	if utf8.ValidString(content) {
+		d.Content, d.Encoding = content, UTF8
 	} else {
-		d.Content, d.Encoding = base64.StdEncoding.EncodeToString(content), Base64
+		d.Content, d.Encoding = base64.StdEncoding.EncodeToString([]byte(content)), Base64
 	}
 	return d
 }

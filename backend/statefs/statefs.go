@@ -268,19 +268,23 @@ func check(old *entry, exists bool, o driver.WriteOptions) error {
 }
 
 // read reads all of src, as far as the context and the bound allow.
-func (s *FS) read(ctx context.Context, src io.Reader) ([]byte, error) {
+func (s *FS) read(ctx context.Context, src io.Reader) (string, error) {
+	var b bytes.Buffer
+	if l, ok := src.(interface{ Len() int }); ok && (s.o.MaxSize == 0 || int64(l.Len()) <= s.o.MaxSize) {
+		b.Grow(l.Len() + bytes.MinRead)
+	}
 	r := io.Reader(ctxReader{ctx, src})
 	if s.o.MaxSize > 0 {
 		r = io.LimitReader(r, s.o.MaxSize+1)
 	}
-	b, err := io.ReadAll(r)
+	n, err := b.ReadFrom(r)
 	switch {
 	case err != nil:
-		return nil, err
-	case s.o.MaxSize > 0 && int64(len(b)) > s.o.MaxSize:
-		return nil, fmt.Errorf("%w: a file of this backend holds at most %d bytes", driver.ErrTooLarge, s.o.MaxSize)
+		return "", err
+	case s.o.MaxSize > 0 && n > s.o.MaxSize:
+		return "", fmt.Errorf("%w: a file of this backend holds at most %d bytes", driver.ErrTooLarge, s.o.MaxSize)
 	}
-	return b, nil
+	return b.String(), nil
 }
 
 type ctxReader struct {

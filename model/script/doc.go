@@ -9,7 +9,7 @@
 // has one. When none has, the error is [Exhausted].
 //
 // The position is not a counter: it is found in the conversation, by repeating the choice for every assistant message that the
-// thread holds, each with the user text that was the newest then. A thread that is resumed, forked or rewound therefore goes
+// thread holds (of this agent, or of no named one), each with the user text that was the newest then. A thread that is resumed, forked or rewound therefore goes
 // on at the right line, in any process.
 //
 // # Error lines

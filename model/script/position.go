@@ -11,7 +11,7 @@ func (r *role) next(msgs []*message.Message, attempt int) *turn {
 	if r.plain {
 		n := 0
 		for _, m := range msgs {
-			if m.Role == message.Assistant {
+			if r.said(m) {
 				n++
 			}
 		}
@@ -22,12 +22,11 @@ func (r *role) next(msgs []*message.Message, attempt int) *turn {
 	}
 	c := cursor{role: r, played: make([]int, len(r.blocks))}
 	for _, m := range msgs {
-		switch m.Role {
-		case message.User:
+		switch {
+		case m.Role == message.User:
 			c.hear(m.Text())
-		case message.Assistant:
+		case r.said(m):
 			c.pass(m)
-		case message.System, message.Tool:
 		}
 	}
 	for failed := attempt - 1; ; failed-- {
@@ -37,6 +36,11 @@ func (r *role) next(msgs []*message.Message, attempt int) *turn {
 		}
 		c.advance()
 	}
+}
+
+// said reports whether a message is a turn of this agent. The loop writes its agent's name into them; others have none.
+func (r *role) said(m *message.Message) bool {
+	return m.Role == message.Assistant && (m.Name == "" || m.Name == r.agent)
 }
 
 // cursor is a place in a role while a conversation is repeated.

@@ -1,6 +1,7 @@
 package script_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 	"github.com/deepagents-go/deepagents/store"
 )
 
-// TestPosition plays conversations: "u:text" is a user text, "a" an assistant message of any origin, "cut" one that was cut,
+// TestPosition plays conversations: "u:text" is a user text, "a" an assistant message of no named agent, "b" one of another agent, "cut" one that was cut,
 // "t" a tool result, "N:text" what attempt N must say now ("!kind" for an error), which a normal answer then adds to the
 // conversation.
 func TestPosition(t *testing.T) {
@@ -34,6 +35,8 @@ func TestPosition(t *testing.T) {
 		{"agents apart", "sub", []string{`{"text":"1"}`, `{"agent":"sub","text":"s1"}`, `{"text":"2"}`, `{"agent":"sub","text":"s2"}`}, "u:x 1:s1 1:s2 1:!exhausted"},
 		{"lines of another agent do not end a block", "", []string{`{"when":"x","text":"1"}`, `{"agent":"sub","when":"y","text":"s"}`, `{"text":"2"}`}, "u:x 1:1 1:2"},
 		{"foreign answers count", "", []string{`{"text":"1"}`, `{"text":"2"}`, `{"text":"3"}`}, "u:x a a 1:3"},
+		{"answers of another agent do not", "", []string{`{"text":"1"}`, `{"text":"2"}`}, "u:x b 1:1 b b 1:2"},
+		{"nor in blocks", "", []string{`{"when":"x","text":"1"}`, `{"text":"2"}`}, "u:x b 1:1 b b 1:2"},
 		{"when selects", "", []string{`{"when":"foo","text":"f"}`, `{"when":"bar","text":"b"}`}, "u:a-bar-b 1:b 1:!exhausted u:foo 1:f"},
 		{"when, nothing eligible", "", []string{`{"when":"foo","text":"f"}`}, "u:other 1:!exhausted"},
 		{"when counts inside the block", "", []string{`{"when":"foo","text":"f1"}`, `{"text":"f2"}`, `{"when":"bar","text":"b1"}`, `{"text":"b2"}`}, "u:foo 1:f1 u:bar 1:b1 u:foo 1:f2 u:bar 1:b2 1:!exhausted"},
@@ -60,10 +63,13 @@ func TestPosition(t *testing.T) {
 					talk = append(talk, message.NewUser(text))
 				case "t":
 					talk = append(talk, message.NewTool(message.ToolCall{ID: "x"}, message.Success, "r"))
-				case "a", "cut":
+				case "a", "b", "cut":
 					a := message.NewAssistant("foreign")
-					if kind == "a" {
+					if kind != "cut" {
 						a.Finish = "stop"
+					}
+					if kind == "b" {
+						a.Name = "another"
 					}
 					talk = append(talk, a)
 				default:
@@ -83,6 +89,7 @@ func play(t *testing.T, m model.Model, r *model.Request, want string) []*message
 		if err != nil || got.Text() != want {
 			t.Fatalf("after %d messages, attempt %d: %q, %v, want %q", len(r.Messages), r.Attempt, got.Text(), err, want)
 		}
+		got.Name = cmp.Or(r.Agent, "main") // as the loop does
 		return append(r.Messages, got)
 	}
 	var se *script.Error

@@ -30,6 +30,7 @@ type Model struct {
 
 // role is what one agent says.
 type role struct {
+	agent  string
 	blocks []block
 	// plain: one block without when and without error lines, so that the position is the number of answers.
 	plain bool
@@ -92,7 +93,7 @@ func build(name string, lines []numbered) *Model {
 		agent := cmp.Or(l.Agent, mainAgent)
 		r := m.roles[agent]
 		if r == nil {
-			r = &role{plain: true}
+			r = &role{agent: agent, plain: true}
 			m.roles[agent] = r
 		}
 		if l.When != "" || len(r.blocks) == 0 {
@@ -304,15 +305,15 @@ func (m *Model) expect(t *turn, msgs []*message.Message) error {
 		if !found {
 			return &Error{File: m.name, Line: t.no, Kind: Expect, Text: fmt.Sprintf(
 				"expected %q in one of the newest results or in the newest user text, but there was:\n%s",
-				clip(want, 500), found2000(user, results),
+				clip(want, 500), seen(user, results),
 			)}
 		}
 	}
 	return nil
 }
 
-// found2000 shows what was there in some 2,000 characters, each text getting an equal share.
-func found2000(user string, results []*message.Message) string {
+// seen shows what was there in some 2,000 characters, each text getting an equal share.
+func seen(user string, results []*message.Message) string {
 	const most, atLeast = 2000, 40
 	share := max(most/(len(results)+1), atLeast)
 	var b strings.Builder
