@@ -5,17 +5,22 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync/atomic"
-
-	"github.com/deepagents-go/deepagents/internal/pmap"
+	"sync"
 )
 
 // List is a persistent list of messages, found by position and by ID. The zero value is empty. Lists are values: methods that
 // change something return a new list and leave the old one as it was. Appending is cheap at any length.
 type List struct {
 	items []*Message
-	tip   *atomic.Int64
-	byID  pmap.Map[int]
+	b     *backing
+}
+
+// backing is the array that the lists of one conversation share, with its index. Only the list that holds all of it can append
+// in place; a second one that branches off copies.
+type backing struct {
+	mu    sync.RWMutex
+	n     int
+	index map[string]int
 }
 
 // NewList returns a list of these messages, as if they had been applied to an empty list.
@@ -43,20 +48,31 @@ func (l List) Last() *Message {
 
 // Find returns the message with that ID.
 func (l List) Find(id string) (*Message, bool) {
-	i, ok := l.byID.Get(id)
+	i, ok := l.position(id)
 	if !ok {
 		return nil, false
 	}
 	return l.items[i], true
 }
 
+// position looks an ID up. The index may know of messages past the end of this list, or on another branch of it.
+func (l List) position(id string) (int, bool) {
+	if l.b == nil || id == "" {
+		return 0, false
+	}
+	l.b.mu.RLock()
+	i, ok := l.b.index[id]
+	l.b.mu.RUnlock()
+	return i, ok && i < len(l.items)
+}
+
 // Append adds messages in order. A message whose ID is in the list replaces that one in place; one without an ID is appended.
 func (l List) Append(ms ...*Message) List {
 	for _, m := range ms {
-		if i, ok := l.byID.Get(m.ID); ok && m.ID != "" {
+		if i, ok := l.position(m.ID); ok {
 			items := slices.Clone(l.items)
 			items[i] = m
-			l.items, l.tip = items, nil
+			l = fromSlice(items)
 			continue
 		}
 		l = l.push(m)
@@ -67,27 +83,39 @@ func (l List) Append(ms ...*Message) List {
 // push appends in place when this list is the newest on its array, so that a conversation shares one array and two lists
 // branching off one another never see each other's messages.
 func (l List) push(m *Message) List {
-	n := int64(len(l.items))
-	if m.ID != "" {
-		l.byID = l.byID.Set(m.ID, int(n))
-	}
-	if l.tip != nil && len(l.items) < cap(l.items) && l.tip.CompareAndSwap(n, n+1) {
+	n := len(l.items)
+	if l.b != nil && n < cap(l.items) && l.b.claim(n, m.ID) {
 		l.items = l.items[:n+1]
 		l.items[n] = m
 		return l
 	}
-	items := make([]*Message, n+1, max(8, 2*n))
+	items := make([]*Message, n+1, max(8, n+n/2))
 	copy(items, l.items)
 	items[n] = m
-	l.items = items
-	l.tip = new(atomic.Int64)
-	l.tip.Store(n + 1)
-	return l
+	if l.b != nil && l.b.claim(n, m.ID) {
+		l.items = items // the index goes on, on a larger array
+		return l
+	}
+	return fromSlice(items)
+}
+
+// claim takes the place after the first n messages, unless another list has it.
+func (b *backing) claim(n int, id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n != n {
+		return false
+	}
+	b.n++
+	if id != "" {
+		b.index[id] = n
+	}
+	return true
 }
 
 // Remove drops the message with that ID; an ID that is not there is ignored.
 func (l List) Remove(id string) List {
-	if _, ok := l.byID.Get(id); !ok || id == "" {
+	if _, ok := l.position(id); !ok {
 		return l
 	}
 	kept := make([]*Message, 0, len(l.items))
@@ -100,13 +128,13 @@ func (l List) Remove(id string) List {
 }
 
 func fromSlice(items []*Message) List {
-	l := List{items: items}
+	b := &backing{n: len(items), index: make(map[string]int, len(items))}
 	for i, m := range items {
 		if m.ID != "" {
-			l.byID = l.byID.Set(m.ID, i)
+			b.index[m.ID] = i
 		}
 	}
-	return l
+	return List{items, b}
 }
 
 // MarshalJSON encodes the messages as an array.

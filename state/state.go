@@ -199,3 +199,15 @@ func (p *Step) Apply(us ...Update) error {
 
 // State returns the state with everything applied so far.
 func (p *Step) State() State { return p.state }
+
+// Without returns the state without the values of some keys.
+func (s State) Without(names ...string) State {
+	n := s
+	n.vals = slices.Clone(s.vals)
+	for _, name := range names {
+		if i, ok := s.schema.index[name]; ok && n.vals != nil {
+			n.vals[i] = nil
+		}
+	}
+	return n
+}

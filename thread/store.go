@@ -13,6 +13,9 @@ import (
 // ID names a record, a checkpoint (the record of a root commit) or a branch.
 type ID string
 
+// FirstBranch is the branch that the first append to a thread creates.
+const FirstBranch ID = "main"
+
 // Version is the version of the records that this program writes. A reader refuses newer ones.
 const Version = 1
 

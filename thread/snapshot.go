@@ -1,0 +1,98 @@
+package thread
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/deepagents-go/deepagents/state"
+)
+
+// minSnapshot is the number of bytes after which a first snapshot is worth taking: a smaller thread is folded in a moment.
+const minSnapshot = 64 << 10
+
+// maxOverhead bounds the bytes of all snapshots: 6/5 of the bytes of the records, so that a thread never takes more than 2.2
+// times its records.
+const overheadNum, overheadDen = 6, 5
+
+// snapshotter encodes snapshots beside the run. A snapshot is due when the records since the last one are larger than it was;
+// it is stored with the next append after it is ready.
+type snapshotter struct {
+	mu    sync.Mutex
+	wg    sync.WaitGroup
+	ready *Entry
+	busy  bool
+	// records and snapshots are the bytes written; since and last the bytes of records since the last snapshot, and its size.
+	records, snapshots, since, last int64
+}
+
+func (p *snapshotter) wrote(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records += n
+	p.since += n
+}
+
+// due reports whether a snapshot should be taken, and claims it.
+func (p *snapshotter) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy || p.ready != nil || p.since <= max(p.last, minSnapshot) {
+		return false
+	}
+	p.busy = true
+	p.since = 0
+	return true
+}
+
+func (p *snapshotter) done(e *Entry, size int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy = false
+	if e == nil || (p.snapshots+size)*overheadDen > p.records*overheadNum {
+		return
+	}
+	p.last = size
+	p.ready = e
+}
+
+// take returns the snapshot that is ready.
+func (p *snapshotter) take() (Entry, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ready == nil {
+		return Entry{}, false
+	}
+	e := *p.ready
+	p.snapshots += int64(len(e.Data))
+	p.ready = nil
+	return e, true
+}
+
+// snapshot starts a snapshot when one is due and the last entry is a root commit without decisions that a later commit needs.
+func (j *Journal) snapshot(es []Entry) {
+	last := es[len(es)-1]
+	root := j.c.View.Root
+	if last.NS != "" || last.Kind != KindCommit || len(root.Answered)+len(root.Replaced)+len(root.Granted) > 0 || !j.snap.due() {
+		return
+	}
+	e := j.NewEntry("", last.Step, &Snapshot{At: last.ID, Next: root.Next})
+	e.Base = last.Seq
+	st := root.State
+	j.snap.wg.Go(func() { j.snap.encode(e, st) })
+}
+
+func (p *snapshotter) encode(e Entry, st state.State) {
+	raw, err := st.Encode()
+	if err != nil {
+		p.done(nil, 0)
+		return
+	}
+	e.Body.(*Snapshot).State = raw
+	data, err := json.Marshal(e.Body)
+	if err != nil {
+		p.done(nil, 0)
+		return
+	}
+	e.Data = data
+	p.done(&e, int64(len(data)))
+}

@@ -1,0 +1,248 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deepagents-go/deepagents/state"
+)
+
+// View is a thread folded from its records: what a run, a resume or a person looks at.
+type View struct {
+	Branch ID
+	// Root is the main agent's namespace.
+	Root *Space
+	// RunID, RunStarted and RunEnded describe the newest run; RunEnded is nil while it runs, or when it crashed.
+	RunID      string
+	RunStarted *RunStarted
+	RunEnded   *RunEnded
+	// Seq is the Seq of the last record, EventHigh the last event number in use.
+	Seq       int64
+	EventHigh int64
+
+	spaces map[string]*Space
+	schema *state.Schema
+	// snapBytes is the size of the newest snapshot, sinceBytes the size of the records after it.
+	snapBytes, sinceBytes int64
+}
+
+// NewView returns the view of an empty thread.
+func NewView(schema *state.Schema) *View {
+	root := newSpace("")
+	root.State, root.bound = schema.New(), true
+	return &View{Branch: FirstBranch, Root: root, schema: schema, spaces: map[string]*Space{"": root}}
+}
+
+// Exists reports whether the thread has any record.
+func (v *View) Exists() bool { return v.Seq > 0 }
+
+// Crashed reports whether the newest run never ended.
+func (v *View) Crashed() bool { return v.RunStarted != nil && v.RunEnded == nil }
+
+// Apply folds one more entry.
+func (v *View) Apply(e Entry) error {
+	v.Seq = max(v.Seq, e.Seq)
+	v.sinceBytes += int64(len(e.Data))
+	switch b := e.Body.(type) {
+	case *RunStarted:
+		v.RunID, v.RunStarted, v.RunEnded = e.RunID, b, nil
+	case *RunEnded:
+		v.RunEnded = b
+	case *Snapshot:
+		v.snapBytes, v.sinceBytes = int64(len(e.Data)), 0
+	}
+	s := v.spaces[e.NS]
+	if s == nil {
+		s = newSpace(e.NS)
+		v.spaces[e.NS] = s
+	}
+	if err := s.apply(e); err != nil {
+		return err
+	}
+	if _, ok := e.Body.(*Commit); ok {
+		v.drop(e.NS)
+	}
+	return nil
+}
+
+// drop forgets the sub-agents of calls that a commit has ended.
+func (v *View) drop(ns string) {
+	if len(v.spaces) == 1 {
+		return
+	}
+	for name := range v.spaces {
+		if name != ns && Inside(name, ns) {
+			delete(v.spaces, name)
+		}
+	}
+}
+
+// Space returns a namespace, which is empty when nothing was written in it.
+func (v *View) Space(ns string) *Space {
+	if s := v.spaces[ns]; s != nil {
+		return s
+	}
+	return newSpace(ns)
+}
+
+// Bind folds a sub-agent's namespace with its own keys, on the public state of its parent without the conversation.
+func (v *View) Bind(ns string, schema *state.Schema) (*Space, error) {
+	old := v.Space(ns)
+	if old.bound {
+		return old, nil
+	}
+	parent := v.Space(Parent(ns))
+	base, err := parent.State.Public().As(schema)
+	if err != nil {
+		return nil, err
+	}
+	s := newSpace(ns)
+	s.State, s.bound = base.Without(state.Messages.Name()), true
+	for _, e := range old.log {
+		if err := s.apply(e); err != nil {
+			return nil, err
+		}
+	}
+	v.spaces[ns] = s
+	return s, nil
+}
+
+// Open returns all questions without an answer, those of the main agent first, then by namespace.
+func (v *View) Open() []OpenInterrupt {
+	names := make([]string, 0, len(v.spaces))
+	for ns := range v.spaces {
+		names = append(names, ns)
+	}
+	slices.Sort(names)
+	var out []OpenInterrupt
+	for _, ns := range names {
+		for _, i := range v.spaces[ns].Open() {
+			out = append(out, OpenInterrupt{NS: ns, Interrupt: i})
+		}
+	}
+	return out
+}
+
+// Waiting reports whether a task waits for an answer: its own question has none, or none of the questions of the sub-agent that
+// it runs has.
+func (v *View) Waiting(s *Space, task string) bool {
+	if s.Waiting(task) {
+		return true
+	}
+	for _, i := range s.Interrupts {
+		if i.Task == task && len(i.Inner) > 0 {
+			return v.allOpen(i.Inner)
+		}
+	}
+	return false
+}
+
+func (v *View) allOpen(ids []string) bool {
+	open := make(map[string]bool)
+	for _, o := range v.Open() {
+		open[o.ID] = true
+	}
+	for _, id := range ids {
+		if !open[id] {
+			return false
+		}
+	}
+	return true
+}
+
+// OpenInterrupt is a question without an answer, and the namespace that asks.
+type OpenInterrupt struct {
+	NS string
+	*Interrupt
+}
+
+// Load folds a branch; an empty branch means the head. A thread that does not exist gives an empty view.
+func Load(ctx context.Context, s Store, thread string, branch ID, schema *state.Schema) (*View, error) {
+	v := NewView(schema)
+	head, err := s.Head(ctx, thread)
+	if errors.Is(err, ErrNotFound) {
+		return v, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.EventHigh = head.EventHigh
+	v.Branch = branch
+	if branch == "" {
+		v.Branch = head.Branch
+	}
+	q := Query{Branch: v.Branch, Prefix: true, FromSnapshot: true}
+	for r, err := range s.Read(ctx, thread, q) {
+		if err != nil {
+			return nil, err
+		}
+		b, err := Decode(r)
+		if err != nil {
+			return nil, fmt.Errorf("thread %s: %w", thread, err)
+		}
+		if err := v.Apply(Entry{r, b}); err != nil {
+			return nil, fmt.Errorf("thread %s: %w", thread, err)
+		}
+	}
+	return v, v.lastRun(ctx, s, thread)
+}
+
+// lastRun finds the newest run when it began before the snapshot.
+func (v *View) lastRun(ctx context.Context, s Store, thread string) error {
+	if v.RunStarted != nil || !v.Exists() {
+		return nil
+	}
+	q := Query{Branch: v.Branch, Kinds: []Kind{KindRunStarted}, Reverse: true}
+	for r, err := range s.Read(ctx, thread, q) {
+		if err != nil {
+			return err
+		}
+		b, err := Decode(r)
+		if err != nil {
+			return fmt.Errorf("thread %s: %w", thread, err)
+		}
+		v.RunID, v.RunStarted = r.RunID, b.(*RunStarted)
+		return nil
+	}
+	return nil
+}
+
+// Namespaces are task ids joined by "/". A task id holds whatever a provider put into its call id, so "/" is escaped.
+
+// Child returns the namespace of a sub-agent that a task of ns runs.
+func Child(ns, task string) string {
+	task = strings.NewReplacer("%", "%25", "/", "%2F").Replace(task)
+	if ns == "" {
+		return task
+	}
+	return ns + "/" + task
+}
+
+// Parent returns the namespace that a sub-agent's namespace lies in.
+func Parent(ns string) string {
+	i := strings.LastIndexByte(ns, '/')
+	if i < 0 {
+		return ""
+	}
+	return ns[:i]
+}
+
+// Inside reports whether a namespace lies below another.
+func Inside(ns, in string) bool {
+	return in == "" || strings.HasPrefix(ns, in+"/")
+}
+
+// Path splits a namespace into task ids.
+func Path(ns string) []string {
+	if ns == "" {
+		return nil
+	}
+	parts := strings.Split(ns, "/")
+	for i, p := range parts {
+		parts[i] = strings.NewReplacer("%2F", "/", "%25", "%").Replace(p)
+	}
+	return parts
+}
