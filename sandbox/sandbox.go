@@ -49,7 +49,7 @@ type Process interface {
 	// when the shell has ended and everything it wrote has been yielded. Output older than the sandbox keeps is reported as one
 	// chunk with Skipped set. Any number of readers may range at once; a slow reader does not stall the command.
 	Output(ctx context.Context, from int64) iter.Seq2[Chunk, error]
-	// Write writes to standard input. Without Command.Stdin it is an error.
+	// Write writes to standard input, and closes it when p is nil. Without Command.Stdin it is an error.
 	Write(ctx context.Context, p []byte) (int, error)
 	// Signal signals the whole process tree of the command.
 	Signal(ctx context.Context, s Signal) error

@@ -26,8 +26,8 @@ type table struct {
 	gone  bool // the group was seen empty after the exit
 }
 
-// init marks the tree that begins with pid. What it may have started before the mark was set is marked too.
-func (t *table) init(pid int, mark uint64) {
+// init marks the tree that begins with pid. If that was not held, what it may have started before is marked too.
+func (t *table) init(pid int, mark uint64, held bool) {
 	t.pid = pid
 	t.known = map[int]uint64{}
 	st, ok := readStat(pid)
@@ -36,7 +36,7 @@ func (t *table) init(pid int, mark uint64) {
 	}
 	t.start, t.usable = st.start, true
 	if mark != 0 && setMark(pid, mark) == nil {
-		if last := lastPid(); last != pid {
+		if !held && lastPid() != pid {
 			for _, s := range t.members(false, t.early()) {
 				_ = setMark(s.pid, mark)
 			}
@@ -191,14 +191,4 @@ func everyone() []stat {
 		}
 	}
 	return out
-}
-
-// blockUntilExit returns when the first process has exited, and leaves the zombie.
-func (t *Tree) blockUntilExit() {
-	for {
-		err := unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			return
-		}
-	}
 }

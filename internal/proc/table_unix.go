@@ -16,7 +16,7 @@ type table struct {
 	gone bool
 }
 
-func (t *table) init(pid int, _ uint64) { t.pid = pid }
+func (t *table) init(pid int) { t.pid = pid }
 
 // live tells, as 0 or 1, whether the group has members after its leader was reaped.
 func (t *table) live(reaped bool, _ time.Duration) int {

@@ -104,7 +104,6 @@ func Start(ctx context.Context, spec Spec) (*Tree, error) {
 	if err := t.spawn(); err != nil {
 		return nil, err
 	}
-	t.table.init(t.pid, spec.Mark)
 	t.wg.Add(3)
 	go t.read(0)
 	go t.read(1)
@@ -144,7 +143,7 @@ func (t *Tree) spawn() (err error) {
 		return err
 	}
 	t.started = time.Now()
-	t.proc, err = os.StartProcess(t.spec.Path, t.spec.Args, &os.ProcAttr{
+	t.proc, err = t.startProcess(&os.ProcAttr{
 		Dir: t.spec.Dir, Env: t.spec.Env, Files: []*os.File{in, theirs[0], theirs[1]}, Sys: sysProcAttr(),
 	})
 	if err != nil {

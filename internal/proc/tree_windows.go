@@ -11,7 +11,7 @@ import (
 // table knows only the first process; taskkill walks the rest.
 type table struct{ pid int }
 
-func (t *table) init(pid int, _ uint64) { t.pid = pid }
+func (t *table) init(pid int) { t.pid = pid }
 
 func (t *table) live(bool, time.Duration) int { return 0 }
 

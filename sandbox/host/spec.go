@@ -40,10 +40,14 @@ func (h *Host) spec(c sandbox.Command) (proc.Spec, error) {
 	case !filepath.IsAbs(dir):
 		dir = filepath.Join(h.o.Dir, dir)
 	}
+	line := c.Line
+	if line[0] == '-' || line[0] == '+' {
+		line = " " + line // else the shell takes it for options
+	}
 	env := maps.Clone(h.env)
 	maps.Copy(env, c.Env)
 	return proc.Spec{
-		Path: h.o.Shell, Args: []string{filepath.Base(h.o.Shell), "-c", c.Line}, Dir: dir, Env: environ(env),
+		Path: h.o.Shell, Args: []string{filepath.Base(h.o.Shell), "-c", line}, Dir: dir, Env: environ(env),
 		Stdin: c.Stdin, Mark: h.marks.Next(),
 	}, nil
 }
