@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -352,5 +353,30 @@ func BenchmarkWalk(b *testing.B) {
 	for b.Loop() {
 		for range d.Walk(ctx, "/") {
 		}
+	}
+}
+
+// TestWriteCost: a write among 10,000 files allocates little more than one among 10, so nothing is copied whole.
+func TestWriteCost(t *testing.T) {
+	d, ctx, tx := with(t, nil)
+	cost := func() uint64 {
+		s := tx.State()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			put(run.With(t.Context(), scope{state.NewTx(s)}), t, d, "/f5", "changed")
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / 100
+	}
+	var few uint64
+	for i := range 10_000 {
+		put(ctx, t, d, fmt.Sprintf("/f%d", i), "x")
+		if i == 9 {
+			few = cost()
+		}
+	}
+	if many := cost(); many > 4*few+4096 {
+		t.Errorf("a write allocates %d bytes among 10,000 files, %d among 10", many, few)
 	}
 }
