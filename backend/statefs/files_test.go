@@ -341,7 +341,10 @@ func BenchmarkList(b *testing.B) {
 	ctx, _ := in(b, s)
 	b.ReportAllocs()
 	for b.Loop() {
-		for range d.List(ctx, "/", driver.ListOptions{}) {
+		for _, err := range d.List(ctx, "/", driver.ListOptions{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 }
@@ -351,7 +354,10 @@ func BenchmarkWalk(b *testing.B) {
 	ctx, _ := in(b, s)
 	b.ReportAllocs()
 	for b.Loop() {
-		for range d.Walk(ctx, "/") {
+		for _, err := range d.Walk(ctx, "/") {
+			if err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 }

@@ -377,10 +377,16 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestBreak: a reader that leaves early is asked no more.
 func TestBreak(t *testing.T) {
 	d, ctx, _ := with(t, names("/a", "/b"))
-	for range d.List(ctx, "/", driver.ListOptions{}) {
+	for i, err := range d.List(ctx, "/", driver.ListOptions{}) {
+		if err != nil || i.Path != "/a" {
+			t.Errorf("first: %+v, %v", i, err)
+		}
 		break
 	}
-	for range d.Walk(ctx, "/") {
+	for i, err := range d.Walk(ctx, "/") {
+		if err != nil || i.Path != "/a" {
+			t.Errorf("first: %+v, %v", i, err)
+		}
 		break
 	}
 }

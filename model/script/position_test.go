@@ -94,7 +94,14 @@ func play(t *testing.T, m model.Model, r *model.Request, want string) []*message
 	}
 	var se *script.Error
 	var me *model.Error
-	if !(errors.As(err, &se) && string(se.Kind) == kind) && !(errors.As(err, &me) && string(me.Kind) == kind) {
+	failed := ""
+	switch {
+	case errors.As(err, &se):
+		failed = string(se.Kind)
+	case errors.As(err, &me):
+		failed = string(me.Kind)
+	}
+	if failed != kind {
 		t.Fatalf("after %d messages, attempt %d: %q, %v, want an error %s", len(r.Messages), r.Attempt, got.Text(), err, kind)
 	}
 	return r.Messages
