@@ -8,8 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/deepagents-go/deepagents/backend"
-	"github.com/deepagents-go/deepagents/backend/driver"
-	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/tool"
 )
 
@@ -38,20 +36,5 @@ func (m *Middleware) deleteFailed(ctx context.Context, path string, err error) (
 	case errors.Is(err, fs.ErrNotExist) && !m.inTree(path):
 		return failed(fmt.Sprintf("Error: File '%s' not found", path)), nil
 	}
-	res, ferr := fail(ctx, deleteName, path, err)
-	if ferr == nil && m.half(ctx, path, err) {
-		res = failed(errorText(deleteName, path, err) + ". A part of the directory may already be gone.")
-	}
-	return res, ferr
-}
-
-// half reports whether a failed deletion may have removed something: only that of a directory which nothing refused.
-func (m *Middleware) half(ctx context.Context, path string, err error) bool {
-	for _, whole := range []error{policy.ErrDenied, errors.ErrUnsupported, fs.ErrNotExist, driver.ErrInvalidPath, driver.ErrOutside} {
-		if errors.Is(err, whole) {
-			return false
-		}
-	}
-	i, err := m.fs.Stat(ctx, path)
-	return err == nil && i.Kind == driver.Dir
+	return fail(ctx, deleteName, path, err)
 }

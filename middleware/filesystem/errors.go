@@ -47,51 +47,36 @@ func (e *panicError) Error() string { return fmt.Sprintf("internal error: %v", e
 // errDeadline is the error of a search that did not answer in time.
 var errDeadline = errors.New("timed out")
 
-// causes maps errors to causes, the most specific first.
-func causes() []struct {
-	target error
-	cause  cause
-	reason string
-} {
-	return []struct {
-		target error
-		cause  cause
-		reason string
-	}{
-		{policy.ErrDenied, denied, "permission denied"},
-		{glob.ErrPattern, pattern, ""},
-		{driver.ErrInvalidPath, invalid, ""},
-		{driver.ErrOutside, outside, "outside the root directory"},
-		{driver.ErrLoop, loop, "too many levels of symbolic links"},
-		{driver.ErrIsDir, isDir, "is a directory"},
-		{driver.ErrNotDir, notDir, "not a directory"},
-		{driver.ErrNotRegular, notRegular, "not a regular file"},
-		{driver.ErrConflict, conflict, "file changed since it was read"},
-		{driver.ErrTooLarge, tooLarge, ""},
-		{fs.ErrNotExist, notExist, "no such file or directory"},
-		{fs.ErrPermission, permission, "permission denied"},
-		{fs.ErrExist, exists, "file exists"},
-		{errors.ErrUnsupported, unsupported, "not supported by this backend"},
-	}
-}
-
-// classify returns the cause of an error and a reason that names no path of the host.
+// classify returns the cause of an error, and a reason that names no path of the host.
 func classify(err error) (cause, string) {
-	reason := reasonOf(err)
 	var arg *argError
 	if errors.As(err, &arg) {
 		return invalid, arg.text
 	}
-	for _, c := range causes() {
-		if !errors.Is(err, c.target) {
-			continue
+	for _, c := range []struct {
+		target error
+		cause  cause
+	}{
+		{policy.ErrDenied, denied},
+		{glob.ErrPattern, pattern},
+		{driver.ErrInvalidPath, invalid},
+		{driver.ErrOutside, outside},
+		{driver.ErrLoop, loop},
+		{driver.ErrIsDir, isDir},
+		{driver.ErrNotDir, notDir},
+		{driver.ErrNotRegular, notRegular},
+		{driver.ErrConflict, conflict},
+		{driver.ErrTooLarge, tooLarge},
+		{fs.ErrNotExist, notExist},
+		{fs.ErrPermission, permission},
+		{fs.ErrExist, exists},
+		{errors.ErrUnsupported, unsupported},
+	} {
+		if errors.Is(err, c.target) {
+			return c.cause, reasonOf(err)
 		}
-		if c.reason != "" {
-			reason = c.reason
-		}
-		return c.cause, reason
 	}
-	return other, reason
+	return other, reasonOf(err)
 }
 
 // reasonOf is the text of an error without the operation and the path that drivers and the standard library put in front.
