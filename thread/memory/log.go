@@ -134,7 +134,7 @@ func (l *log) add(id int64, a thread.Append, now time.Time) int64 {
 func (l *log) fork(at thread.ID) (thread.ID, error) {
 	for i := len(l.records) - 1; i >= 0; i-- {
 		r := &l.records[i]
-		if r.ID != at {
+		if r.ID != at || at == "" {
 			continue
 		}
 		for _, b := range l.branches {
