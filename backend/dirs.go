@@ -41,7 +41,7 @@ func (f *FS) openPlace(ctx context.Context, dir string) (*place, error) {
 		}
 		h, resolved = emptyDir{}, dir
 	}
-	if len(ms) > 0 {
+	if ms = below(ms, dir); len(ms) > 0 {
 		h = &mountedDir{DirHandle: h, f: f, ctx: ctx, path: dir, mounts: ms}
 	}
 	p := &place{h: h, path: dir, resolved: resolved}
@@ -208,16 +208,18 @@ func (m *mountedDir) Entries(ctx context.Context) ([]driver.Info, error) {
 
 func (m *mountedDir) Dir(name string) (driver.DirHandle, error) {
 	p := driver.Join(m.path, "/"+name)
-	ms := m.f.mounts(p)
+	for _, x := range m.mounts {
+		if x.prefix == p {
+			at, err := m.f.openPlace(m.ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			return mountRoot{at}, nil
+		}
+	}
+	ms := below(m.mounts, p)
 	if len(ms) == 0 {
 		return m.DirHandle.Dir(name)
-	}
-	if ms[0].prefix == p {
-		h, err := m.f.openPlace(m.ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return mountRoot{h}, nil
 	}
 	h, err := m.DirHandle.Dir(name)
 	if err != nil {

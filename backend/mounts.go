@@ -62,3 +62,8 @@ func children(ms []mount, dir string) (show, covered map[string]bool) {
 	}
 	return show, covered
 }
+
+// below returns the mounts that lie strictly below a directory.
+func below(ms []mount, dir string) []mount {
+	return slices.DeleteFunc(slices.Clone(ms), func(m mount) bool { return !policy.Below(m.prefix, dir) })
+}

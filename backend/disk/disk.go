@@ -177,7 +177,7 @@ func wrap(op string, q request, err error) error {
 		return nil
 	}
 	err = bare(err)
-	if s := sentinel(err); s != nil {
+	if s := sentinel(err); s != nil && !errors.As(err, new(throughFile)) {
 		err = s
 	}
 	return driver.Wrap(op, q.typed, err)

@@ -70,7 +70,7 @@ func (d *Disk) entries(ctx context.Context, q request, rel string, l lister, o d
 		var err error
 		if i.Kind == driver.Link {
 			i, err = d.target(ctx, i, at)
-			if errors.Is(err, driver.ErrOutside) || errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, driver.ErrOutside) && d.prefix == "" {
 				continue
 			}
 		} else if o.Stat {

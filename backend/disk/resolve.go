@@ -172,8 +172,12 @@ func (d *Disk) dirPlain(rel string) (*os.Root, error) {
 	}
 	r, err := d.root.OpenRoot(rel)
 	if err != nil {
-		if _, ferr := d.fast.stat(rel); errors.Is(ferr, errLink) {
-			return nil, errLink // a link that os.Root does not follow
+		// os.Root has no sentinels for these
+		switch m, ferr := d.fast.stat(rel); {
+		case ferr != nil:
+			return nil, ferr
+		case m.kind() != driver.Dir:
+			return nil, driver.ErrNotDir
 		}
 		return nil, err
 	}

@@ -13,6 +13,8 @@ const (
 	nearOld = 40
 	// nearScore is the least likeness, of 1000, that is worth telling.
 	nearScore = 600
+	// nearWhole is the likeness of a line that holds the text as part of it.
+	nearWhole = 900
 )
 
 // Closest finds the line that the old text most likely meant: where a block that begins alike departs from it, else the line that is
@@ -40,12 +42,18 @@ func Closest(b []byte, old string) (line int, shown string) {
 		return 0, ""
 	}
 	best, at := nearScore-1, -1
-	grams := bigrams([]byte(first))
+	lower := bytes.ToLower([]byte(first))
+	grams := bigrams(lower)
 	for i, l := range lines {
 		if len(l) > nearLine {
 			continue
 		}
-		if s := likeness(grams, bytes.TrimSpace(l), len(first)); s > best {
+		l = bytes.ToLower(bytes.TrimSpace(l))
+		s := likeness(grams, l, len(first))
+		if bytes.Contains(l, lower) {
+			s = max(s, nearWhole)
+		}
+		if s > best {
 			best, at = s, i
 		}
 	}

@@ -1,0 +1,7 @@
+// Package backendtest is the conformance suite of drivers. One line of a test runs it:
+//
+//	backendtest.Run(t, func(t *testing.T) driver.Driver { return newDriver(t) })
+//
+// It judges the driver by its own contract and by what [backend.FS] makes of it: windows of lines, exact edits, globs, searches, many
+// writers at once, hostile names and contents, sources that fail, contexts that end.
+package backendtest
