@@ -298,7 +298,7 @@ func (x *execution) follow(node string, st state.State) (string, error) {
 	}
 	n, ok := nodes.byName[node]
 	if !ok {
-		return "", fmt.Errorf("Node %s does not exist", node) //nolint:staticcheck // the text of harness.md 2.7
+		return "", fmt.Errorf("Node %s does not exist", node)
 	}
 	if next := nodes.after(n); next != "" {
 		return next, nil

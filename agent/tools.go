@@ -419,7 +419,7 @@ func (x *execution) ended(c tool.Call, r tool.Result, kind thread.Outcome) (*thr
 }
 
 func readBody(rc io.ReadCloser) (string, error) {
-	defer rc.Close() //nolint:errcheck // it was only read
+	defer rc.Close()
 	b, err := io.ReadAll(io.LimitReader(rc, maxBody+1))
 	if err != nil {
 		return "", err
@@ -432,7 +432,7 @@ func readBody(rc io.ReadCloser) (string, error) {
 
 func closeBody(r tool.Result) {
 	if r.Body != nil {
-		r.Body.Close() //nolint:errcheck,gosec // the result is discarded
+		r.Body.Close()
 	}
 }
 

@@ -38,11 +38,11 @@ func (r PathRule) Validate() error {
 		parts := strings.Split(strings.ReplaceAll(p, `\`, "/"), "/")
 		switch {
 		case !strings.HasPrefix(p, "/"):
-			return fmt.Errorf("Permission path must start with '/': '%s'", p) //nolint:staticcheck // the text of file-tools.md 4.4
+			return fmt.Errorf("Permission path must start with '/': '%s'", p)
 		case slices.Contains(parts, ".."):
-			return fmt.Errorf("Permission path must not contain '..': '%s'", p) //nolint:staticcheck // as above
+			return fmt.Errorf("Permission path must not contain '..': '%s'", p)
 		case slices.Contains(parts, "~"):
-			return fmt.Errorf("Permission path must not contain '~': '%s'", p) //nolint:staticcheck // as above
+			return fmt.Errorf("Permission path must not contain '~': '%s'", p)
 		}
 		if err := glob.Validate(p); err != nil {
 			return fmt.Errorf("permission path '%s': %w", p, err)
