@@ -173,9 +173,10 @@ func (d *FileData) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// decodeContent uses the texts of file-tools.md 3.3.
 func decodeContent(raw json.RawMessage) (s string, lines bool, err error) {
 	if t := typeOf(raw); t != "string" && t != "array" {
-		return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got %s.", t) //nolint:staticcheck // the text of file-tools.md 3.3
+		return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got %s.", t)
 	}
 	if raw[0] == '"' {
 		err = json.Unmarshal(raw, &s)
@@ -188,7 +189,7 @@ func decodeContent(raw json.RawMessage) (s string, lines bool, err error) {
 	list := make([]string, len(items))
 	for i, item := range items {
 		if t := typeOf(item); t != "string" {
-			return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got a list with %s.", t) //nolint:staticcheck // as above
+			return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got a list with %s.", t)
 		}
 		if err := json.Unmarshal(item, &list[i]); err != nil {
 			return "", false, err

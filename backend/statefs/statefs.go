@@ -273,7 +273,12 @@ func (s *FS) read(ctx context.Context, src io.Reader) (string, error) {
 	if l, ok := src.(interface{ Len() int }); ok && (s.o.MaxSize == 0 || int64(l.Len()) <= s.o.MaxSize) {
 		b.Grow(l.Len() + bytes.MinRead)
 	}
-	r := io.Reader(ctxReader{ctx, src})
+	var r io.Reader = readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return src.Read(p)
+	})
 	if s.o.MaxSize > 0 {
 		r = io.LimitReader(r, s.o.MaxSize+1)
 	}
@@ -287,17 +292,9 @@ func (s *FS) read(ctx context.Context, src io.Reader) (string, error) {
 	return b.String(), nil
 }
 
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
+type readerFunc func([]byte) (int, error)
 
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Remove removes a file and everything below its path, in one update. The guard sees every file first; one that it denies keeps
 // all.

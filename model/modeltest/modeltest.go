@@ -121,7 +121,7 @@ func read(ctx context.Context, m model.Model) (*message.Message, error) {
 	for d, err := range m.Stream(ctx, request()) {
 		switch {
 		case failed != nil:
-			return nil, fmt.Errorf("the stream went on after the error %q", failed)
+			return nil, fmt.Errorf("the stream went on after the error: %w", failed)
 		case a.Finish() != "":
 			return nil, fmt.Errorf("the stream went on after finish %q", a.Finish())
 		}

@@ -151,10 +151,10 @@ func parse(name string, r io.Reader) ([]numbered, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	for no := 1; ; no++ {
 		raw, err := b.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
 			return nil, fmt.Errorf("script: %w", err)
 		}
-		last := err != nil
 		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 			l, err := parseLine(raw)
 			if err != nil {
@@ -162,7 +162,7 @@ func parse(name string, r io.Reader) ([]numbered, error) {
 			}
 			lines = append(lines, numbered{l, no})
 		}
-		if last {
+		if end {
 			return lines, nil
 		}
 	}
