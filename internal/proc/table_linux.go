@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,7 +24,8 @@ type table struct {
 	usable bool
 	// known holds the processes seen last, by start time, which an id that was reused does not share.
 	known map[int]uint64
-	gone  bool // the group was seen empty after the exit
+	// empty says that nothing of the tree lived once its first process had exited: nothing ever will.
+	empty bool
 }
 
 // init marks the tree that begins with pid. If that was not held, what it may have started before is marked too.
@@ -47,15 +49,22 @@ func (t *table) init(pid int, mark uint64, held bool) {
 
 // live counts the living processes of the tree. Age is how long the tree has run; 0 means unknown.
 func (t *table) live(reaped bool, age time.Duration) int {
+	if t.empty {
+		return 0
+	}
 	if !t.usable {
 		return t.groupLive(reaped)
 	}
 	// Ids of threads answer in the quick list too, so it can tell that there is nothing, but not count.
-	if quick, ok := t.startedSince(age); ok && len(t.members(reaped, quick)) <= 1 && !reaped {
+	if quick, ok := t.startedSince(age); ok && living(t.members(reaped, quick)) == 0 {
 		return 0
 	}
+	return living(t.members(reaped, everyone()))
+}
+
+func living(list []stat) int {
 	n := 0
-	for _, s := range t.members(reaped, everyone()) {
+	for _, s := range list {
 		if !s.dead() {
 			n++
 		}
@@ -65,11 +74,11 @@ func (t *table) live(reaped bool, age time.Duration) int {
 
 // groupLive is the fallback without /proc: whether the group has members, as 0 or 1.
 func (t *table) groupLive(reaped bool) int {
-	if t.gone || !reaped {
+	if !reaped {
 		return 0
 	}
 	if unix.Kill(-t.pid, 0) != nil {
-		t.gone = true
+		t.empty = true
 		return 0
 	}
 	return 1
@@ -78,6 +87,9 @@ func (t *table) groupLive(reaped bool) int {
 // signal signals the tree and returns how many processes it had. Whole groups are signalled at once, which the kernel does
 // without a gap for a fork to slip through.
 func (t *table) signal(sig syscall.Signal, reaped bool, _ *os.Process) int {
+	if t.empty {
+		return 0
+	}
 	if !t.usable {
 		if reaped && t.groupLive(true) == 0 {
 			return 0
@@ -103,6 +115,7 @@ func (t *table) signal(sig syscall.Signal, reaped bool, _ *os.Process) int {
 			_ = unix.Kill(-s.pgid, sig)
 		}
 	}
+	t.empty = reaped && n == 0
 	return n
 }
 
@@ -169,26 +182,48 @@ func (t *table) startedSince(age time.Duration) ([]stat, bool) {
 	if age <= 0 || age > quickTime {
 		return nil, false
 	}
-	last := lastPid()
-	if last < t.pid || last-t.pid > quickRange {
-		return nil, false
+	return statRange(nil, t.pid-1)
+}
+
+// statRange adds the processes with ids above one, up to the last one given out even while it looks. It is false when these are
+// too many, or the ids have wrapped around.
+func statRange(list []stat, above int) ([]stat, bool) {
+	for n := 0; ; {
+		last := lastPid()
+		if last == above {
+			return list, true
+		}
+		if n += last - above; last < above || n > quickRange {
+			return list, false
+		}
+		for above < last {
+			above++
+			if s, ok := readStat(above); ok {
+				list = append(list, s)
+			}
+		}
 	}
+}
+
+// everyone describes all processes, those included that are started while it looks: else one that forks and exits at the right
+// moment would hide its child.
+func everyone() []stat {
+	last := lastPid()
 	var out []stat
-	for pid := t.pid; pid <= last; pid++ {
+	listed := pids()
+	for _, pid := range listed {
 		if s, ok := readStat(pid); ok {
 			out = append(out, s)
 		}
 	}
-	return out, true
-}
-
-// everyone describes all processes.
-func everyone() []stat {
-	var out []stat
-	for _, pid := range pids() {
-		if s, ok := readStat(pid); ok {
+	more, _ := statRange(nil, last)
+	for _, s := range more {
+		if !slices.Contains(listed, s.pid) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
+
+// complete reports whether live sees everything.
+func (t *table) complete() bool { return t.usable }

@@ -12,19 +12,19 @@ import (
 
 // table knows a tree by its process group; children that call setsid are missed.
 type table struct {
-	pid  int
-	gone bool
+	pid   int
+	empty bool
 }
 
 func (t *table) init(pid int) { t.pid = pid }
 
 // live tells, as 0 or 1, whether the group has members after its leader was reaped.
 func (t *table) live(reaped bool, _ time.Duration) int {
-	if t.gone || !reaped {
+	if t.empty || !reaped {
 		return 0
 	}
 	if unix.Kill(-t.pid, 0) != nil {
-		t.gone = true
+		t.empty = true
 		return 0
 	}
 	return 1
@@ -47,3 +47,6 @@ func (t *Tree) blockUntilExit() {
 	defer t.mu.Unlock()
 	t.ps, t.waitErr, t.reaped = ps, err, true
 }
+
+// complete reports whether live sees everything.
+func (t *table) complete() bool { return false }

@@ -168,6 +168,7 @@ func (t *Tree) wait() {
 	// The zombie still holds its id here, so that the session cannot be taken for a stranger's.
 	t.mu.Lock()
 	state.Background = t.table.live(t.reaped, time.Since(t.started))
+	t.table.empty = state.Background == 0 && t.table.complete()
 	if !t.reaped {
 		t.ps, t.waitErr = t.proc.Wait()
 		t.reaped = true

@@ -9,7 +9,10 @@ import (
 )
 
 // table knows only the first process; taskkill walks the rest.
-type table struct{ pid int }
+type table struct {
+	pid   int
+	empty bool
+}
 
 func (t *table) init(pid int) { t.pid = pid }
 
@@ -17,7 +20,7 @@ func (t *table) live(bool, time.Duration) int { return 0 }
 
 // signal ends the tree whatever the signal is: Windows has no others. Children of a process that has exited are missed.
 func (t *table) signal(_ syscall.Signal, reaped bool, p *os.Process) int {
-	if reaped {
+	if reaped || t.empty {
 		return 0
 	}
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(t.pid)).Run()
@@ -59,3 +62,6 @@ func (t *Tree) drain(int) {}
 func sysProcAttr() *syscall.SysProcAttr { return nil }
 
 func exitCode(ps *os.ProcessState) (int, syscall.Signal) { return ps.ExitCode(), 0 }
+
+// complete reports whether live sees everything.
+func (t *table) complete() bool { return false }

@@ -56,8 +56,8 @@ func TestConformance(t *testing.T) {
 // TestConformanceUntapped runs the suite through Output instead of the tap, and with a grace.
 func TestConformanceUntapped(t *testing.T) {
 	sandboxtest.Run(t, func(t *testing.T) sandbox.Sandbox {
-		return struct{ sandbox.Sandbox }{open(t, host.Options{Grace: 50 * time.Millisecond, KeepOutput: 128 << 20})}
-	})
+		return struct{ sandbox.Sandbox }{open(t, host.Options{Grace: 50 * time.Millisecond, KeepOutput: 2 << 20})}
+	}, sandboxtest.Lossless)
 }
 
 func TestNew(t *testing.T) {
@@ -77,7 +77,8 @@ func TestNew(t *testing.T) {
 		{"both environments", located, host.Options{InheritEnv: true, EmptyEnv: true}, "host: InheritEnv and EmptyEnv exclude each other"},
 		{"no directory", &plainDriver{}, host.Options{}, "host: Dir is needed: the driver has no directory on this machine"},
 		{
-			"secret", located, host.Options{Env: map[string]string{"A": "1", "MY_TOKEN": "x"}},
+			"secret", located,
+			host.Options{Env: map[string]string{"A": "1", "MY_TOKEN": "x"}},
 			"host: environment: MY_TOKEN looks like a secret; list it in AllowSecretEnv to pass it to commands",
 		},
 		{"bad name", located, host.Options{Env: map[string]string{"A=B": "1"}}, `host: environment: "A=B" cannot be a name`},

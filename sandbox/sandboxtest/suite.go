@@ -30,6 +30,8 @@ const (
 	Signals Feature = "signals"
 	// Live: output is seen while the command runs.
 	Live Feature = "live"
+	// Lossless: Run sees all output, however fast it comes ([sandbox.Tapper]).
+	Lossless Feature = "lossless"
 	// Binary: output may be any bytes.
 	Binary Feature = "binary"
 	// Proc: the sandbox has a /proc, so that processes that were left can be found.
