@@ -146,15 +146,20 @@ func texts(name string) (own, all map[cause]string) {
 		}
 	case globName:
 		own = map[cause]string{
-			notExist: "Error: Path '%[1]s' not found",
-			denied:   "Error: permission denied for read on %[1]s",
-			other:    "Error: glob failed: %[2]s",
+			notExist:   "Error: Path '%[1]s' not found",
+			permission: "Error: Error globbing path '%[1]s': %[2]s",
+			loop:       "Error: Error globbing path '%[1]s': %[2]s",
+			denied:     "Error: permission denied for read on %[1]s",
+			other:      "Error: glob failed: %[2]s",
 		}
 	case grepName:
 		own = map[cause]string{
-			notExist: "Error: Path '%[1]s' not found",
-			denied:   "Error: permission denied for read on %[1]s",
-			other:    "Error searching path '%[1]s': %[2]s",
+			notExist:   "Error: Path '%[1]s' not found",
+			permission: "Error searching path '%[1]s': %[2]s",
+			loop:       "Error searching path '%[1]s': %[2]s",
+			notRegular: "Error searching path '%[1]s': %[2]s",
+			denied:     "Error: permission denied for read on %[1]s",
+			other:      "%[2]s",
 		}
 	case executeName:
 		own = map[cause]string{

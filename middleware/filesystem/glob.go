@@ -79,15 +79,15 @@ func within[T any](ctx context.Context, d time.Duration, free func(), search fun
 		err error
 	}
 	limited, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
 	done := make(chan answer, 1)
 	go func() {
-		defer cancel()
-		defer free()
 		var a answer
 		defer func() {
 			if v := recover(); v != nil {
 				a.err = &panicError{v}
 			}
+			free() // before the answer, so that the next call finds the place
 			done <- a
 		}()
 		a.v, a.err = search(limited)
