@@ -24,23 +24,24 @@ const (
 // hub numbers the events of a run and hands them to any number of readers. Nobody waits for a reader: one that falls behind the
 // ring reads the store.
 type hub struct {
-	store       thread.Store
-	fence       int64
-	thread, run string
-	now         func() time.Time
-	log         *slog.Logger
-	mu          sync.Mutex
-	slots       []slot
-	base, next  int64
-	reserved    int64
-	pendingFrom int64
-	done        bool
-	waiting     bool
-	wake        chan struct{}
-	queue       []Event
-	timer       *time.Timer
-	flushes     sync.WaitGroup
-	flushMu     sync.Mutex
+	store          thread.Store
+	fence          int64
+	thread, run    string
+	now            func() time.Time
+	log            *slog.Logger
+	mu             sync.Mutex
+	slots          []slot
+	base, next     int64
+	reserved       int64
+	pendingFrom    int64
+	done           bool
+	waiting        bool
+	wake           chan struct{}
+	queue          []Event
+	timer          *time.Timer
+	armed, stopped bool
+	flushes        sync.WaitGroup
+	flushMu        sync.Mutex
 }
 
 // slot is an event and whether readers may see it yet: events of records wait until the records are stored.
@@ -69,9 +70,9 @@ func (h *hub) emit(ns []string, d EventData) {
 	h.queue = append(h.queue, ev)
 	switch {
 	case len(h.queue) >= flushCount || h.next > h.reserved:
-		h.flushSoon(0)
+		h.flushIn(0)
 	case len(h.queue) == 1:
-		h.flushSoon(flushEvery)
+		h.flushIn(flushEvery)
 	}
 	h.notify()
 }
@@ -145,19 +146,32 @@ func (h *hub) notify() {
 	}
 }
 
-// flushSoon stores the queue after a while, in the background.
-func (h *hub) flushSoon(d time.Duration) {
-	if h.done {
+// flushIn stores the queue after a while, in the background. An earlier time replaces a later one.
+func (h *hub) flushIn(d time.Duration) {
+	switch {
+	case h.stopped || h.armed && d > 0:
 		return
+	case h.timer == nil:
+		h.timer = time.AfterFunc(d, h.flushed)
+	case h.armed:
+		if !h.timer.Stop() {
+			return // it is flushing right now
+		}
+		h.timer.Reset(d)
+		return
+	default:
+		h.timer.Reset(d)
 	}
-	if h.timer != nil && h.timer.Stop() {
-		h.flushes.Done()
-	}
+	h.armed = true
 	h.flushes.Add(1)
-	h.timer = time.AfterFunc(d, func() {
-		defer h.flushes.Done()
-		h.flush()
-	})
+}
+
+func (h *hub) flushed() {
+	defer h.flushes.Done()
+	h.mu.Lock()
+	h.armed = false
+	h.mu.Unlock()
+	h.flush()
 }
 
 func (h *hub) flush() {
@@ -190,10 +204,11 @@ func (h *hub) flush() {
 func (h *hub) stopFlushing() {
 	h.mu.Lock()
 	h.queue = nil
-	if h.timer != nil && h.timer.Stop() {
+	if h.armed && h.timer.Stop() {
+		h.armed = false
 		h.flushes.Done()
 	}
-	h.timer = nil
+	h.stopped = true
 	h.mu.Unlock()
 	h.flushes.Wait()
 }

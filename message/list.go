@@ -142,7 +142,22 @@ func (l List) MarshalJSON() ([]byte, error) {
 	if l.items == nil {
 		return []byte("[]"), nil
 	}
-	return json.Marshal(l.items)
+	return l.AppendJSON(make([]byte, 0, 256*len(l.items)))
+}
+
+// AppendJSON appends the encoding to b.
+func (l List) AppendJSON(b []byte) ([]byte, error) {
+	b = append(b, '[')
+	for i, m := range l.items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = m.AppendJSON(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
 }
 
 // UnmarshalJSON decodes an array of messages.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
 
 // Role says who speaks.
@@ -127,4 +129,34 @@ func (m *Message) Calls() []ToolCall {
 		}
 	}
 	return calls
+}
+
+// MarshalJSON encodes the message; see [Message.AppendJSON].
+func (m *Message) MarshalJSON() ([]byte, error) {
+	if m == nil {
+		return []byte("null"), nil
+	}
+	return m.AppendJSON(make([]byte, 0, 256))
+}
+
+// AppendJSON appends the encoding to b: the fields in the order of the struct, empty ones left out.
+func (m *Message) AppendJSON(b []byte) ([]byte, error) {
+	o := jsonenc.Begin(b)
+	o.NonEmpty("id", m.ID)
+	o.String("role", string(m.Role))
+	o.NonEmpty("name", m.Name)
+	if len(m.Parts) > 0 {
+		o.Append("parts", m.Parts.AppendJSON)
+	}
+	o.NonEmpty("call_id", m.CallID)
+	o.NonEmpty("status", string(m.Status))
+	o.Raw("artifact", m.Artifact)
+	if m.Usage != nil {
+		o.Value("usage", m.Usage)
+	}
+	o.NonEmpty("finish", m.Finish)
+	if len(m.Meta) > 0 {
+		o.Value("meta", m.Meta)
+	}
+	return o.End()
 }

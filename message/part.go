@@ -3,7 +3,10 @@ package message
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
 
 // Part is a piece of a message: [Text], [Media], [Reasoning], [ToolCall] or [Opaque]. Parts keep the order in which the model
@@ -104,7 +107,11 @@ func (ps Parts) MarshalJSON() ([]byte, error) {
 	if ps == nil {
 		return []byte("null"), nil
 	}
-	b := make([]byte, 0, 64*len(ps)+2)
+	return ps.AppendJSON(make([]byte, 0, 64*len(ps)+2))
+}
+
+// AppendJSON appends the encoding to b.
+func (ps Parts) AppendJSON(b []byte) ([]byte, error) {
 	b = append(b, '[')
 	for i, p := range ps {
 		if i > 0 {
@@ -120,19 +127,39 @@ func (ps Parts) MarshalJSON() ([]byte, error) {
 
 func appendPart(b []byte, p Part) ([]byte, error) {
 	if p == nil {
-		return nil, fmt.Errorf("message: nil part")
+		return nil, errors.New("message: nil part")
 	}
-	b = append(b, `{"type":"`...)
-	b = append(b, p.part()...)
-	b = append(b, '"')
-	body, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("message: %s part: %w", p.part(), err)
+	o := jsonenc.Begin(b)
+	o.String("type", p.part())
+	switch p := p.(type) {
+	case Text:
+		o.String("text", p.Text)
+		o.True("cache", p.Cache)
+	case Reasoning:
+		o.NonEmpty("text", p.Text)
+		o.NonEmpty("provider", p.Provider)
+		o.Raw("opaque", p.Opaque)
+	case ToolCall:
+		o.String("id", p.ID)
+		o.String("name", p.Name)
+		o.Raw("args", p.Args)
+		o.NonEmpty("raw", p.Raw)
+		o.NonEmpty("invalid", p.Invalid)
+		o.NonEmpty("provider", p.Provider)
+		o.Raw("opaque", p.Opaque)
+	case Opaque:
+		o.String("provider", p.Provider)
+		o.Raw("data", p.Data)
+	case Media:
+		o.NonEmpty("mime", p.MIME)
+		if len(p.Data) > 0 {
+			o.Value("data", p.Data)
+		}
+		o.NonEmpty("url", p.URL)
+		o.NonEmpty("id", p.ID)
+		o.NonEmpty("name", p.Name)
 	}
-	if len(body) > 2 {
-		b = append(b, ',')
-	}
-	return append(b, body[1:]...), nil
+	return o.End()
 }
 
 // UnmarshalJSON decodes a list of typed parts. A type that is not known is an error, so that nothing is lost by rewriting.

@@ -3,6 +3,8 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
 
 // snapshot is the stored form of a state.
@@ -14,21 +16,46 @@ type snapshot struct {
 
 // Encode returns the whole state as JSON, keys that nobody owns included.
 func (s State) Encode() (json.RawMessage, error) {
-	snap := snapshot{V: 1, Foreign: s.foreign}
+	o := jsonenc.Begin(nil)
+	o.Int("v", 1)
+	o.Append("values", s.appendValues)
+	if len(s.foreign) > 0 {
+		o.Value("foreign", s.foreign)
+	}
+	return o.End()
+}
+
+// appender is a value that encodes itself without a copy.
+type appender interface {
+	AppendJSON(b []byte) ([]byte, error)
+}
+
+func (s State) appendValues(b []byte) ([]byte, error) {
+	b = append(b, '{')
+	comma := false
 	for i, v := range s.vals {
 		if v == nil {
 			continue
 		}
-		raw, err := json.Marshal(v)
-		if err != nil {
+		if comma {
+			b = append(b, ',')
+		}
+		comma = true
+		b = append(jsonenc.String(b, s.schema.fields[i].name), ':')
+		var err error
+		if b, err = appendValue(b, v); err != nil {
 			return nil, fmt.Errorf("state: key %q: %w", s.schema.fields[i].name, err)
 		}
-		if snap.Values == nil {
-			snap.Values = make(map[string]json.RawMessage, len(s.vals))
-		}
-		snap.Values[s.schema.fields[i].name] = raw
 	}
-	return json.Marshal(snap)
+	return append(b, '}'), nil
+}
+
+func appendValue(b []byte, v any) ([]byte, error) {
+	if a, ok := v.(appender); ok {
+		return a.AppendJSON(b)
+	}
+	raw, err := json.Marshal(v)
+	return append(b, raw...), err
 }
 
 // Decode returns the state that [State.Encode] encoded, read with the keys of this schema.

@@ -3,6 +3,8 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
 
 // Update is a change of one key. Keys make updates; JSON carries them.
@@ -43,7 +45,24 @@ func (u Update) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(wireUpdate{u.Key, u.Overwrites, raw})
+	return u.append(nil, raw)
+}
+
+// AppendJSON appends the encoding to b.
+func (u Update) AppendJSON(b []byte) ([]byte, error) {
+	raw, err := u.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return u.append(b, raw)
+}
+
+func (u Update) append(b []byte, raw json.RawMessage) ([]byte, error) {
+	o := jsonenc.Begin(b)
+	o.String("key", u.Key)
+	o.True("overwrite", u.Overwrites)
+	o.Raw("value", raw)
+	return o.End()
 }
 
 // UnmarshalJSON decodes an update. Its value is decoded by the key that owns it, when it is applied.

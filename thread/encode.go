@@ -37,6 +37,10 @@ func encode(b Body) (json.RawMessage, error) {
 		if len(b.Dropped) > 0 {
 			o.Value("dropped", b.Dropped)
 		}
+	case *Snapshot:
+		o.String("at", string(b.At))
+		o.String("next", b.Next)
+		o.Raw("state", b.State)
 	default:
 		return encodeAny(b)
 	}

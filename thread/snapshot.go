@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"encoding/json"
 	"sync"
 
 	"github.com/deepagents-go/deepagents/state"
@@ -75,24 +74,22 @@ func (j *Journal) snapshot(es []Entry) {
 	if last.NS != "" || last.Kind != KindCommit || len(root.Answered)+len(root.Replaced)+len(root.Granted) > 0 || !j.snap.due() {
 		return
 	}
-	e := j.NewEntry("", last.Step, &Snapshot{At: last.ID, Next: root.Next})
+	b := &Snapshot{At: last.ID, Next: root.Next}
+	e := j.NewEntry("", last.Step, b)
 	e.Base = last.Seq
 	st := root.State
-	j.snap.wg.Go(func() { j.snap.encode(e, st) })
+	j.snap.wg.Go(func() { j.snap.encode(e, b, st) })
 }
 
-func (p *snapshotter) encode(e Entry, st state.State) {
-	raw, err := st.Encode()
+// encode makes the snapshot. A state that cannot be encoded has no snapshot; its thread is folded from its records.
+func (p *snapshotter) encode(e Entry, b *Snapshot, st state.State) {
+	var err error
+	if b.State, err = st.Encode(); err == nil {
+		e.Data, err = encode(b)
+	}
 	if err != nil {
 		p.done(nil, 0)
 		return
 	}
-	e.Body.(*Snapshot).State = raw
-	data, err := json.Marshal(e.Body)
-	if err != nil {
-		p.done(nil, 0)
-		return
-	}
-	e.Data = data
-	p.done(&e, int64(len(data)))
+	p.done(&e, int64(len(e.Data)))
 }

@@ -247,7 +247,10 @@ func put[V any](m *map[string]V, k string, v V) {
 }
 
 func (s *Space) clear() {
-	s.Ended, s.Started, s.Flying, s.OnceValues, s.Interrupts, s.Answers, s.updates = nil, nil, nil, nil, nil, nil, nil
+	s.Started, s.Flying, s.OnceValues, s.Interrupts, s.Answers = nil, nil, nil, nil, nil
+	// These two are filled in every step: their room is used again.
+	clear(s.Ended)
+	clear(s.updates)
 }
 
 // snapshot begins a fold; later ones say nothing new.
