@@ -64,8 +64,8 @@ func (t *tx) acquire(l *lease, owner string) error {
 		l.fence++ // a lease that a power cut made the file forget
 	}
 	fence := l.fence
+	s.hold(fence) // at once: the next change in this transaction must see a living holder
 	t.onRevert(func() { s.drop(fence) })
-	t.onCommit(func() { s.hold(fence) })
 	if err := t.exec("UPDATE fences SET last=?", fence); err != nil {
 		return err
 	}
