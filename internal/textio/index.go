@@ -97,7 +97,7 @@ func Scan(ctx context.Context, r io.Reader, line int) (*Index, error) {
 			}
 		}
 		if eof || pos >= ScanSize && chose.count > line {
-			x := &Index{starts: append([]int64{0}, chose.starts...), Term: chose.term, Blank: blank.blank && eof}
+			x := &Index{starts: append([]int64{0}, chose.starts...), Term: chose.term, Blank: blank.blank && len(blank.rest) == 0 && eof}
 			if eof {
 				x.FinalNewline = pos > 0 && last == chose.term
 				x.Total = chose.count

@@ -48,7 +48,8 @@ func Binary(head []byte, whole bool) bool {
 	return bad*10 > len(head)
 }
 
-// CutRunes returns the longest prefix of b that is at most n bytes long and does not end inside a rune.
+// CutRunes returns the longest prefix of b that is at most n bytes long and does not end inside a rune, but never less than the first
+// rune.
 func CutRunes(b []byte, n int) []byte {
 	if len(b) <= n {
 		return b
@@ -58,7 +59,8 @@ func CutRunes(b []byte, n int) []byte {
 			return b[:n-back]
 		}
 	}
-	return b[:n]
+	_, first := utf8.DecodeRune(b)
+	return b[:max(n, first)]
 }
 
 // runeCounter counts runes in a text that comes in pieces.
