@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -20,8 +22,13 @@ import (
 const helperEnv = "DEEPAGENTS_PROC_TEST"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(helperEnv) != "" {
-		os.Exit(subreaperProgram())
+	programs := map[string]func() error{"subreaper": subreaperProgram, "no tracing": noTracingProgram, "reaper": reaperProgram}
+	if run := programs[os.Getenv(helperEnv)]; run != nil {
+		if err := run(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -125,17 +132,25 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func busyWork(n int) {
+	for range 1000 {
+		n = n*31 + 7
+	}
+	runtime.KeepAlive(n)
+}
+
 // TestMarkIsSetBeforeTheFirstFork starts shells that hide a child at once, on a busy machine.
 func TestMarkIsSetBeforeTheFirstFork(t *testing.T) {
 	stop := make(chan struct{})
 	var busy sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		busy.Go(func() {
-			for {
+			for n := 0; ; n++ {
 				select {
 				case <-stop:
 					return
 				default:
+					busyWork(n)
 				}
 			}
 		})
@@ -143,7 +158,7 @@ func TestMarkIsSetBeforeTheFirstFork(t *testing.T) {
 	defer busy.Wait()
 	defer close(stop)
 	marks := NewMarks()
-	for range 40 {
+	for range 15 {
 		tree, _ := shell(t, marks, "(env -i setsid sleep 300 </dev/null >/dev/null 2>&1 &)")
 		<-tree.Done()
 		waitFor(t, "the hidden child", func() bool { return tree.Live() == 1 })
@@ -219,64 +234,123 @@ func TestFailedStartLeavesNoFiles(t *testing.T) {
 	}
 }
 
-// TestOrphansOfASubreaper runs a program that orphans come back to: they are reaped, and its own children are left alone.
-func TestOrphansOfASubreaper(t *testing.T) {
+// TestPrograms runs programs that embed the package and are special, as processes of their own.
+func TestPrograms(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = []string{helperEnv + "=1", "PATH=" + os.Getenv("PATH")}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	for _, name := range []string{"subreaper", "no tracing", "reaper"} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), exe)
+			cmd.Env = []string{helperEnv + "=" + name, "PATH=" + os.Getenv("PATH")}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 
-func subreaperProgram() int {
-	fail := func(v ...any) int {
-		fmt.Println(v...)
-		return 1
-	}
+// program starts a shell in one of these programs.
+func program(line string) (*Tree, error) {
+	return Start(context.Background(), Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", line}, Dir: "/", Env: os.Environ(), Mark: NewMarks().Next(),
+	})
+}
+
+// subreaperProgram is one that orphans come back to: they are reaped, and its own children are left alone.
+func subreaperProgram() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fail(err)
+		return err
 	}
 	own := exec.Command("sh", "-c", "exit 7")
 	if err := own.Start(); err != nil {
-		return fail(err)
+		return err
 	}
-	tree, err := Start(context.Background(), Spec{
-		Path: "/bin/sh", Args: []string{"sh", "-c", "(setsid sleep 300 >/dev/null &) ; (sleep 0.05 &) ; (sleep 300 &) ; exit 2"}, Dir: "/",
-		Env: os.Environ(), Mark: NewMarks().Next(),
-	})
+	tree, err := program("(setsid sleep 300 >/dev/null &) ; (sleep 0.05 &) ; (sleep 300 &) ; exit 2")
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	<-tree.Done()
 	if n := tree.State().Background; n < 2 {
-		return fail("background", n)
+		return fmt.Errorf("%d in the background", n)
 	}
 	if err := tree.Close(context.Background()); err != nil {
-		return fail(err)
+		return err
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		tree.Live()
-		left := 0
-		for _, s := range everyone() {
-			if s.ppid == os.Getpid() && s.pid != own.Process.Pid {
-				left++
-			}
-		}
-		if left == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			return fail("orphans left", left)
+	for _, s := range everyone() {
+		if s.ppid == os.Getpid() && s.pid != own.Process.Pid {
+			return fmt.Errorf("an orphan is left: %+v", s)
 		}
 	}
 	if err := own.Wait(); own.ProcessState.ExitCode() != 7 {
-		return fail("our own child:", err)
+		return fmt.Errorf("our own child: %w", err)
 	}
-	return 0
+	return nil
+}
+
+// noTracingProgram is one that may not trace, as in a strict container.
+func noTracingProgram() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_PTRACE, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	const allThreads = 1
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, allThreads, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+		return errno
+	}
+	runtime.UnlockOSThread()
+	tree, err := program("sleep 0.2; (env -i setsid sleep 300 >/dev/null 2>&1 &) ; exit 3")
+	if err != nil {
+		return err
+	}
+	<-tree.Done()
+	if st := tree.State(); st.Code != 3 || st.Background != 1 {
+		return fmt.Errorf("state %+v", st)
+	}
+	return tree.Close(context.Background())
+}
+
+// reaperProgram is one that waits for any child, as process 1 of a container might: exit codes can be lost then, nothing else.
+func reaperProgram() error {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				var ws unix.WaitStatus
+				if pid, _ := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 {
+					time.Sleep(10 * time.Microsecond)
+				}
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(stop)
+	for range 100 {
+		tree, err := program("setsid sleep 300 >/dev/null 2>&1 & exit 3")
+		if err != nil {
+			return err
+		}
+		<-tree.Done()
+		if st := tree.State(); st.Background != 1 || st.Code != 3 && st.Err == nil {
+			return fmt.Errorf("state %+v", st)
+		}
+		if err := tree.Close(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestWatchdogStops(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,21 +13,11 @@ import (
 // stops after the exec, marked, and let go. Otherwise what a fast shell forks on a busy machine would escape the mark. Where
 // tracing is forbidden the mark is set as soon as possible.
 func (t *Tree) startProcess(attr *os.ProcAttr) (*os.Process, error) {
-	if t.spec.Mark != 0 {
-		runtime.LockOSThread() // the tracer is a thread
-		defer runtime.UnlockOSThread()
-		attr.Sys.Ptrace = true
-		p, err := os.StartProcess(t.spec.Path, t.spec.Args, attr)
-		if err == nil {
-			peek(p.Pid, unix.WSTOPPED|unix.WEXITED)
-			t.table.init(p.Pid, t.spec.Mark, true)
-			_ = unix.PtraceDetach(p.Pid) // fails only when it was killed meanwhile
-			return p, nil
+	if self, ok := readStat(os.Getpid()); ok && self.ppid == os.Getppid() && t.spec.Mark != 0 {
+		p, err := t.startHeld(attr)
+		if err == nil || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENOSYS) {
+			return p, err
 		}
-		if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENOSYS) {
-			return nil, err
-		}
-		attr.Sys.Ptrace = false
 	}
 	p, err := os.StartProcess(t.spec.Path, t.spec.Args, attr)
 	if err == nil {
@@ -35,11 +26,29 @@ func (t *Tree) startProcess(attr *os.ProcAttr) (*os.Process, error) {
 	return p, err
 }
 
-// blockUntilExit returns when the first process has exited, and leaves the zombie.
-func (t *Tree) blockUntilExit() { peek(t.pid, unix.WEXITED) }
+func (t *Tree) startHeld(attr *os.ProcAttr) (*os.Process, error) {
+	runtime.LockOSThread() // the tracer is a thread
+	defer runtime.UnlockOSThread()
+	attr.Sys.Ptrace = true
+	defer func() { attr.Sys.Ptrace = false }()
+	p, err := os.StartProcess(t.spec.Path, t.spec.Args, attr)
+	if err != nil {
+		return nil, err
+	}
+	// The stop is looked for in /proc, because a program that waits for any child could take the news of it from us.
+	for end := time.Now().Add(killTime); time.Now().Before(end); {
+		if s, ok := readStat(p.Pid); !ok || s.state == 't' || s.dead() {
+			break
+		}
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil)
+	}
+	t.table.init(p.Pid, t.spec.Mark, true)
+	_ = unix.PtraceDetach(p.Pid) // fails only when it was killed meanwhile
+	return p, nil
+}
 
-// peek waits for a child to change, and leaves the change to be waited for again.
-func peek(pid, what int) {
-	for unix.Waitid(unix.P_PID, pid, nil, what|unix.WNOWAIT, nil) == unix.EINTR {
+// blockUntilExit returns when the first process has exited, and leaves the zombie.
+func (t *Tree) blockUntilExit() {
+	for errors.Is(unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 }

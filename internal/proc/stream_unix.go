@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -22,7 +23,7 @@ func (t *Tree) read(i int) {
 		err := rc.Read(func(fd uintptr) bool {
 			for {
 				n, err := t.step(i, int(fd))
-				if err == unix.EAGAIN {
+				if errors.Is(err, unix.EAGAIN) {
 					return false
 				}
 				if n <= 0 {
@@ -46,7 +47,7 @@ func (t *Tree) step(i, fd int) (int, error) {
 	defer t.outMu.Unlock()
 	for {
 		n, err := unix.Read(fd, t.buf)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n > 0 {

@@ -7,19 +7,9 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 )
-
-func TestMain(m *testing.M) {
-	if os.Getenv(harnessEnv) != "" {
-		os.Exit(harness())
-	}
-	goleak.VerifyTestMain(m)
-}
 
 // dirDriver is just enough of a driver on a directory.
 type dirDriver struct{ dir string }

@@ -237,8 +237,8 @@ func filesAgree(s *suite) {
 }
 
 func identity(s *suite) {
-	if s.box.ID() == "" || s.box.ID() != s.box.ID() {
-		s.Errorf("the id is %q, then %q", s.box.ID(), s.box.ID())
+	if first, second := s.box.ID(), s.box.ID(); first == "" || first != second {
+		s.Errorf("the id is %q, then %q", first, second)
 	}
 	if s.box.Policy().Level == "" {
 		s.Error("the policy has no level")

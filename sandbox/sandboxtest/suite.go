@@ -68,7 +68,7 @@ type test struct {
 type suite struct {
 	*testing.T
 	box  sandbox.Sandbox
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // the one context of one test
 	open func(t *testing.T) sandbox.Sandbox
 	// mark stands in the arguments of every process that a test leaves running.
 	mark string
@@ -209,14 +209,6 @@ func (s *suite) gone() {
 // script makes a command of a script that has the mark in its arguments.
 func (s *suite) script(body string) string {
 	return "sh -c '" + strings.ReplaceAll(body, "'", `'\''`) + "' " + s.mark
-}
-
-// needTool skips the test when the sandbox lacks a program.
-func (s *suite) needTool(name string) {
-	s.Helper()
-	if s.sh("command -v "+name).Exit.Code != 0 {
-		s.Skipf("the sandbox has no %s", name)
-	}
 }
 
 // expect compares an exit.
