@@ -276,7 +276,7 @@ func (a *Agent) updateState(ctx context.Context, threadID string, lease thread.L
 		return "", err
 	}
 	up := x.entry(step, &thread.Update{Node: node, Updates: us})
-	commit := x.commit(step, node, to, thread.SourceUpdate, append(applied, up.ID), nil)
+	commit := x.commit(step, node, to, thread.SourceUpdate, append(applied, up.ID)...)
 	return commit.ID, s.append(ctx, true, append(es, up, commit)...)
 }
 

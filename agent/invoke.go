@@ -137,7 +137,11 @@ func (t *Toolset) approve(ctx context.Context, inv *invocation, p prepared, c to
 		}
 		c.Args = args
 		// The person has seen exactly these arguments: what they do is granted, unless something denies it.
-		inv.granted = append(slices.Clip(inv.granted), actionsOf(ctx, p.entry, c)...)
+		actions, err := actionsOf(ctx, p.entry, c)
+		if err != nil {
+			return nil, err
+		}
+		inv.granted = append(slices.Clip(inv.granted), actions...)
 		return &c, nil
 	}
 	if d.Type == decideReject {

@@ -76,16 +76,23 @@ func (x *execution) loop(ctx context.Context) (thread.Status, error) {
 }
 
 // commit makes the commit entry of a step.
-func (x *execution) commit(step int, node, next string, source thread.Source, applied []thread.ID, dropped map[thread.ID]string) thread.Entry {
-	return x.entry(step, &thread.Commit{
-		Source: source, Node: node, Next: next, Parent: x.sp.Head, Applied: applied, Dropped: dropped,
-	})
+func (x *execution) commit(step int, node, next string, source thread.Source, applied ...thread.ID) thread.Entry {
+	return x.entry(step, &thread.Commit{Source: source, Node: node, Next: next, Parent: x.sp.Head, Applied: applied})
+}
+
+// commitResults makes the commit entry of a step of the tools.
+func (x *execution) commitResults(step int, next string, done []thread.Entry, ids []thread.ID) thread.Entry {
+	e := x.commit(step, nodeTools, next, thread.SourceLoop, ids...)
+	if c, ok := e.Body.(*thread.Commit); ok {
+		x.sp.Check(c, done)
+	}
+	return e
 }
 
 // input makes the entries that begin a run with new input, or a sub-agent.
 func (x *execution) input(in *thread.Input, step int) []thread.Entry {
 	e := x.entry(step, in)
-	return []thread.Entry{e, x.commit(step, "", x.agent.nodes.start(), thread.SourceInput, []thread.ID{e.ID}, nil)}
+	return []thread.Entry{e, x.commit(step, "", x.agent.nodes.start(), thread.SourceInput, e.ID)}
 }
 
 // hook runs one hook and commits what it changed.
@@ -120,7 +127,7 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 		es = append(es, closing...)
 	}
 	if len(es) > 0 {
-		es = append(es, x.commit(step, n.name, next, thread.SourceLoop, applied, nil))
+		es = append(es, x.commit(step, n.name, next, thread.SourceLoop, applied...))
 		if err := x.s.append(ctx, true, es...); err != nil {
 			return move{}, err
 		}
@@ -217,9 +224,7 @@ func (x *execution) closeStep(why string) []thread.Entry {
 	step := x.sp.Step
 	closing := x.closeCalls(step, why)
 	done, ids := x.stepResults(closing)
-	var dropped map[thread.ID]string
-	x.s.journal.View(func(*thread.View) { dropped = x.sp.Check(done) })
-	return append(closing, x.commit(step, nodeTools, x.agent.nodes.head(), thread.SourceLoop, ids, dropped))
+	return append(closing, x.commitResults(step, x.agent.nodes.head(), done, ids))
 }
 
 // closeCalls returns results for the pending calls that have none.

@@ -34,26 +34,28 @@ func (x *execution) model(ctx context.Context) (move, error) {
 	if err != nil {
 		return move{}, err
 	}
-	commit := x.commit(step, nodeModel, next, thread.SourceLoop, []thread.ID{rec.ID}, nil)
+	commit := x.commit(step, nodeModel, next, thread.SourceLoop, rec.ID)
 	return move{next: next}, x.s.append(ctx, true, rec, commit)
 }
 
-// afterAnswer decides what follows the model.
+// afterAnswer decides what follows the model, and refuses updates that the state cannot take.
 func (x *execution) afterAnswer(resp Response) (string, error) {
-	if after := x.agent.nodes.afterModel; len(after) > 0 {
-		return after[0].name, nil
-	}
-	if len(resp.Update) == 0 {
-		if slices.ContainsFunc(resp.Message.Parts, isCall) {
-			return nodeTools, nil
+	st := x.sp.State
+	if len(resp.Update) > 0 {
+		var err error
+		if st, err = st.Apply(append([]state.Update{state.Append(resp.Message)}, resp.Update...)...); err != nil {
+			return "", fmt.Errorf("agent: update of a model wrapper: %w", err)
 		}
-		return x.agent.nodes.exit(), nil
 	}
-	st, err := x.sp.State.Apply(append([]state.Update{state.Append(resp.Message)}, resp.Update...)...)
-	if err != nil {
-		return "", err
+	switch after := x.agent.nodes.afterModel; {
+	case len(after) > 0:
+		return after[0].name, nil
+	case len(resp.Update) > 0:
+		return x.route(st), nil
+	case slices.ContainsFunc(resp.Message.Parts, isCall):
+		return nodeTools, nil
 	}
-	return x.route(st), nil
+	return x.agent.nodes.exit(), nil
 }
 
 func isCall(p message.Part) bool {

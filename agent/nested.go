@@ -36,7 +36,11 @@ func (a *Agent) Nested(ctx context.Context, in Input) (*Result, error) {
 	judges := append(parent.policy[:len(parent.policy):len(parent.policy)], a.c.Policy...)
 	x := &execution{s: parent.s, agent: a, ns: ns, path: thread.Path(ns), sp: sp, policy: judges}
 	if sp.Empty() {
-		input := &thread.Input{From: parent.sp.Head, Agent: a.c.Name, Updates: a.inputUpdates(in)}
+		us, err := x.inputUpdates(in)
+		if err != nil {
+			return nil, err
+		}
+		input := &thread.Input{From: parent.sp.Head, Agent: a.c.Name, Updates: us}
 		if err := x.s.append(ctx, false, x.input(input, sp.Step)...); err != nil {
 			return nil, err
 		}

@@ -272,7 +272,7 @@ func (s *session) begin(ctx context.Context, x *execution, in Input, opts runOpt
 	step := x.sp.Step
 	es := []thread.Entry{x.entry(step, started)}
 	if forked {
-		es = append(es, x.commit(step, x.sp.Node, x.sp.Next, thread.SourceFork, nil, nil))
+		es = append(es, x.commit(step, x.sp.Node, x.sp.Next, thread.SourceFork))
 		step++
 	}
 	for _, a := range answers {
@@ -283,13 +283,19 @@ func (s *session) begin(ctx context.Context, x *execution, in Input, opts runOpt
 			es = append(es, closing...)
 			step++
 		}
-		es = append(es, x.input(&thread.Input{Updates: s.agent.inputUpdates(in)}, step)...)
+		us, err := x.inputUpdates(in)
+		if err != nil {
+			return err
+		}
+		es = append(es, x.input(&thread.Input{Updates: us}, step)...)
 	}
 	return s.append(ctx, true, es...)
 }
 
-// inputUpdates stamps the messages and drops what a caller may not set.
-func (a *Agent) inputUpdates(in Input) []state.Update {
+// inputUpdates stamps the messages, drops what a caller may not set, and refuses what the state cannot take: once it is stored,
+// the thread could not be folded any more.
+func (x *execution) inputUpdates(in Input) ([]state.Update, error) {
+	a := x.agent
 	msgs := slices.Clone(in.Messages)
 	if in.Text != "" {
 		msgs = append(msgs, message.NewUser(in.Text))
@@ -312,7 +318,10 @@ func (a *Agent) inputUpdates(in Input) []state.Update {
 	if len(msgs) > 0 {
 		us = append(us, state.Append(msgs...))
 	}
-	return us
+	if _, err := x.sp.State.Apply(us...); err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	return us, nil
 }
 
 // append writes records, and ends the run when that fails.

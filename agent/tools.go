@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (t *toolStep) finish(last []thread.Entry) error {
 	if direct {
 		t.move.next = nodes.exit()
 	}
-	commit := t.x.commit(t.step, nodeTools, t.move.next, thread.SourceLoop, ids, t.x.sp.Check(ended))
+	commit := t.x.commitResults(t.step, t.move.next, ended, ids)
 	t.committed = true
 	return t.x.s.append(context.Background(), true, append(last, commit)...)
 }
@@ -335,7 +336,7 @@ func (x *execution) execute(ctx context.Context, step int, j *job, base state.St
 	case inv.denied != nil && x.s.onAsk == FailAsks && inv.denied.Verdict.Decision == policy.Deny:
 		return x.abort(step, j, inv.denied)
 	}
-	kind := thread.OK
+	kind, failure := thread.OK, err
 	if err != nil {
 		closeBody(res)
 		x.logPanic(j, err)
@@ -353,7 +354,7 @@ func (x *execution) execute(ctx context.Context, step int, j *job, base state.St
 		ended = x.result(j.task, j.asked, thread.Failed, fmt.Sprintf("Error executing tool '%s': %v", j.call.Name, err))
 	}
 	if kind == thread.Denied {
-		ended.Denial = denial(j, inv.denied, err)
+		ended.Denial = denial(j, inv.denied, failure)
 	}
 	return outcome{ended: ended}
 }
@@ -389,8 +390,13 @@ func (x *execution) logPanic(j *job, err error) {
 // maxBody bounds the streamed body of a result.
 const maxBody = 10 << 20
 
-// ended makes the record of a result.
-func (x *execution) ended(c tool.Call, r tool.Result, kind thread.Outcome) (*thread.CallEnded, error) {
+// ended makes the record of a result. The body and the artifact are code of the tool, which may panic.
+func (x *execution) ended(c tool.Call, r tool.Result, kind thread.Outcome) (ended *thread.CallEnded, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			ended, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
 	m := &message.Message{
 		ID: x.agent.c.NewID(), Role: message.Tool, Name: c.Name, CallID: c.CallID, Status: r.Status, Parts: r.Parts,
 	}

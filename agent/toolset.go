@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -242,21 +243,31 @@ func (t *Toolset) prepare(ctx context.Context, name string, args json.RawMessage
 		r := tool.Errorf("%v", err)
 		return prepared{problem: &r}
 	}
-	return prepared{entry: e, asked: args, args: valid, actions: actionsOf(ctx, e, tool.Call{Name: name, Args: valid})}
+	actions, err := actionsOf(ctx, e, tool.Call{Name: name, Args: valid})
+	if err != nil {
+		r := errorResult(name, err)
+		return prepared{problem: &r}
+	}
+	return prepared{entry: e, asked: args, args: valid, actions: actions}
 }
 
-// actionsOf asks a tool what a call does. A tool that does not say, or cannot, is judged as a use of the tool.
-func actionsOf(ctx context.Context, e *entry, c tool.Call) []policy.Action {
+// actionsOf asks a tool what a call does. A tool that does not say, or cannot, is judged as a use of the tool; one that panics
+// must not run, because nobody knows what it would do.
+func actionsOf(ctx context.Context, e *entry, c tool.Call) (actions []policy.Action, err error) {
 	if a, ok := e.tool.(tool.Actor); ok {
-		actions, err := a.Actions(ctx, c)
-		if err == nil {
+		defer func() {
+			if r := recover(); r != nil {
+				actions, err = nil, &PanicError{Value: r, Stack: debug.Stack()}
+			}
+		}()
+		if actions, err := a.Actions(ctx, c); err == nil {
 			for i := range actions {
 				actions[i].Tool = e.spec.Name
 			}
-			return actions
+			return actions, nil
 		}
 	}
-	return []policy.Action{{Kind: policy.Use, Tool: e.spec.Name, ReadOnly: e.spec.Hints.ReadOnly}}
+	return []policy.Action{{Kind: policy.Use, Tool: e.spec.Name, ReadOnly: e.spec.Hints.ReadOnly}}, nil
 }
 
 func (t *Toolset) unknown(name string, args json.RawMessage) tool.Result {

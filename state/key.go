@@ -27,6 +27,7 @@ type Field struct {
 	apply       func(cur, update any) (any, error)
 	decodeValue func(json.RawMessage) (any, error)
 	decodeUp    func(json.RawMessage) (any, error)
+	conflicts   func(cur, update any) []string
 }
 
 // Name returns the name of the key.
@@ -35,11 +36,27 @@ func (f *Field) Name() string { return f.name }
 // Options returns who may see the key.
 func (f *Field) Options() Options { return f.opts }
 
+// Conflicter is an update that knows what it was computed from. Conflicts names the parts of a value that somebody else changed
+// since, and that the update is going to replace.
+type Conflicter[V any] interface{ Conflicts(v V) []string }
+
 // NewKey declares a key whose updates are folded by reduce. Both types must survive JSON.
 func NewKey[V, U any](name string, reduce func(V, U) (V, error), o Options) Key[V, U] {
 	var zero V
+	var conflicts func(cur, update any) []string
+	if _, ok := reflect.Zero(reflect.TypeFor[U]()).Interface().(Conflicter[V]); ok {
+		conflicts = func(cur, update any) []string {
+			u, uok := update.(Conflicter[V])
+			v, vok := cur.(V)
+			if !uok || !vok {
+				return nil
+			}
+			return u.Conflicts(v)
+		}
+	}
 	return Key[V, U]{&Field{
-		name: name, opts: o, zero: zero,
+		conflicts: conflicts,
+		name:      name, opts: o, zero: zero,
 		apply: func(cur, update any) (any, error) {
 			u, ok := update.(U)
 			if !ok {

@@ -161,6 +161,29 @@ func (s State) applyForeign(u Update) (State, error) {
 	return s, nil
 }
 
+// Conflicts names what the updates replace although somebody else changed it since they were computed ([Conflicter]).
+func (s State) Conflicts(us ...Update) []string {
+	var out []string
+	for i, u := range us {
+		f, ok := s.schema.Field(u.Key)
+		if !ok || f.conflicts == nil || u.Overwrites {
+			continue
+		}
+		before, err := s.Apply(us[:i]...)
+		if err != nil {
+			return out
+		}
+		cur, ok := before.value(f)
+		if !ok {
+			cur = f.zero
+		}
+		if v, err := f.decodeUpdate(u); err == nil {
+			out = append(out, f.conflicts(cur, v)...)
+		}
+	}
+	return out
+}
+
 // Step collects the updates of the writers of one step, in order, and refuses a second writer of a last-value key.
 type Step struct {
 	state   State

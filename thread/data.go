@@ -172,6 +172,9 @@ type Commit struct {
 	Applied []ID `json:"applied,omitempty"`
 	// Dropped maps applied calls whose updates could not be applied to the reason. Their message becomes an error.
 	Dropped map[ID]string `json:"dropped,omitempty"`
+	// Replaced maps applied calls to what their updates replaced although another call of the step changed it too. Their message
+	// says so.
+	Replaced map[ID][]string `json:"replaced,omitempty"`
 }
 
 // NodeEnd is the next node of a finished run.

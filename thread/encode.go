@@ -37,6 +37,9 @@ func encode(b Body) (json.RawMessage, error) {
 		if len(b.Dropped) > 0 {
 			o.Value("dropped", b.Dropped)
 		}
+		if len(b.Replaced) > 0 {
+			o.Value("replaced", b.Replaced)
+		}
 	case *Snapshot:
 		o.String("at", string(b.At))
 		o.String("next", b.Next)

@@ -1,9 +1,7 @@
 package thread
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -112,17 +110,6 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 	j.snap.wrote(size)
 	j.snapshot(es)
 	return nil
-}
-
-// encode is json.Marshal without the escaping of <, > and &, which nobody needs here.
-func encode(b Body) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(b); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // View calls f with the view, which must not be kept or changed.

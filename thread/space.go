@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/policy"
@@ -165,7 +166,7 @@ func (s *Space) commit(e Entry, c *Commit) error {
 			if !ok {
 				return fmt.Errorf("commit %s: it applies record %s, which is not there: %w", e.ID, id, ErrCorrupt)
 			}
-			if err := step.Apply(s.writes(w, c.Dropped[id])...); err != nil {
+			if err := step.Apply(s.writes(w, c)...); err != nil {
 				return fmt.Errorf("commit %s: record %s: %w", e.ID, id, err)
 			}
 		}
@@ -179,7 +180,7 @@ func (s *Space) commit(e Entry, c *Commit) error {
 }
 
 // writes returns the updates that a record stands for.
-func (s *Space) writes(e Entry, dropped string) []state.Update {
+func (s *Space) writes(e Entry, c *Commit) []state.Update {
 	var us []state.Update
 	switch b := e.Body.(type) {
 	case *Input:
@@ -189,10 +190,10 @@ func (s *Space) writes(e Entry, dropped string) []state.Update {
 	case *Model:
 		us = append([]state.Update{state.Append(b.Message)}, b.Updates...)
 	case *CallEnded:
-		if dropped != "" {
-			return []state.Update{state.Append(failed(b.Message, dropped))}
+		if why, ok := c.Dropped[e.ID]; ok {
+			return []state.Update{state.Append(failed(b.Message, why))}
 		}
-		us = append(slices.Clip(b.Updates), state.Append(b.Message))
+		us = append(slices.Clip(b.Updates), state.Append(noted(b.Message, c.Replaced[e.ID])))
 	}
 	s.collect(us)
 	return us
@@ -203,6 +204,17 @@ func failed(m *message.Message, why string) *message.Message {
 	m = m.Clone()
 	m.Status = message.Error
 	m.Parts = message.Parts{message.Text{Text: "Error: " + why}}
+	return m
+}
+
+// noted is the message of a call that replaced what another call of its step changed.
+func noted(m *message.Message, replaced []string) *message.Message {
+	if len(replaced) == 0 {
+		return m
+	}
+	m = m.Clone()
+	m.Parts = append(m.Parts, message.Text{Text: fmt.Sprintf(
+		"[Note: another call of the same message changed this too; the version of this call was kept: %s]", strings.Join(replaced, ", "))})
 	return m
 }
 
@@ -239,9 +251,9 @@ func (s *Space) decide(c *Commit) {
 	}
 }
 
-func put[V any](m *map[string]V, k string, v V) {
+func put[K comparable, V any](m *map[K]V, k K, v V) {
 	if *m == nil {
-		*m = make(map[string]V, 1)
+		*m = make(map[K]V, 1)
 	}
 	(*m)[k] = v
 }
@@ -266,21 +278,20 @@ func (s *Space) snapshot(e Entry, b *Snapshot) error {
 	return nil
 }
 
-// Check applies writes to a copy of the state, in order, and returns why some of them cannot be applied.
-func (s *Space) Check(ended []Entry) map[ID]string {
-	var dropped map[ID]string
+// Check finds out what happens when the results of calls are applied in order: which updates cannot be applied, and which
+// replace what another call changed. It fills in the commit.
+func (s *Space) Check(c *Commit, ended []Entry) {
 	step := state.NewStep(s.State)
 	for _, e := range ended {
-		b := e.Body.(*CallEnded)
-		if len(b.Updates) == 0 {
+		b, ok := e.Body.(*CallEnded)
+		if !ok || len(b.Updates) == 0 {
 			continue
 		}
+		replaced := step.State().Conflicts(b.Updates...)
 		if err := step.Apply(b.Updates...); err != nil {
-			if dropped == nil {
-				dropped = make(map[ID]string, 1)
-			}
-			dropped[e.ID] = err.Error()
+			put(&c.Dropped, e.ID, err.Error())
+		} else if len(replaced) > 0 {
+			put(&c.Replaced, e.ID, replaced)
 		}
 	}
-	return dropped
 }

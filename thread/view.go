@@ -51,6 +51,9 @@ func (v *View) Apply(e Entry) error {
 		v.RunID, v.RunStarted, v.RunEnded = e.RunID, b, nil
 	case *RunEnded:
 		v.RunEnded = b
+		if b.Status == Done {
+			v.Root.Next = NodeEnd // hooks at the end that changed nothing left no commit that says so
+		}
 	case *Snapshot:
 		v.snapBytes, v.sinceBytes = int64(len(e.Data)), 0
 	}
