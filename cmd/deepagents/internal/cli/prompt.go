@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// PromptSources are where the prompt of a run comes from.
+type PromptSources struct {
+	// Args are the arguments of the command: none, "-", or words.
+	Args []string
+	// File is --prompt-file.
+	File string
+	// Stdin is read when it is asked for, or Piped.
+	Stdin io.Reader
+	Piped bool
+}
+
+// Piped reports whether a file is a pipe or a regular file, as opposed to a terminal or the null device.
+func Piped(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
+}
+
+// Prompt returns the prompt. With a prompt and a piped standard input, the input follows in a fenced block.
+func (p PromptSources) Prompt(ctx context.Context) (string, error) {
+	text := strings.Join(p.Args, " ")
+	dash := text == "-" || p.File == "-"
+	switch {
+	case text != "" && p.File != "":
+		return "", Usagef("give a prompt or --prompt-file, not both")
+	case dash:
+		text = ""
+	case p.File != "":
+		b, err := os.ReadFile(p.File)
+		if err != nil {
+			return "", Usagef("prompt file: %w", err)
+		}
+		text = string(b)
+	}
+	var input string
+	if dash || p.Piped {
+		b, err := readAll(ctx, p.Stdin)
+		if err != nil {
+			return "", err
+		}
+		input = string(b)
+	}
+	text = join(strings.TrimSpace(text), input)
+	if strings.TrimSpace(text) == "" {
+		return "", Usagef("no prompt: give it as an argument, with --prompt-file FILE, or on standard input")
+	}
+	return text, nil
+}
+
+// join puts the input in a fence behind the prompt. The fence is longer than any in the input.
+func join(prompt, input string) string {
+	if prompt == "" {
+		return strings.TrimSpace(input)
+	}
+	if strings.TrimSpace(input) == "" {
+		return prompt
+	}
+	fence := "```"
+	for strings.Contains(input, fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("%s\n\n%s\n%s\n%s", prompt, fence, strings.TrimSuffix(input, "\n"), fence)
+}
+
+// maxPrompt bounds what is read from standard input.
+const maxPrompt = 16 << 20
+
+// readAll reads everything, or until the context ends.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		b, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+		done <- result{b, err}
+	}()
+	select {
+	case x := <-done:
+		if x.err == nil && len(x.b) > maxPrompt {
+			x.err = errors.New("more than 16 MiB")
+		}
+		if x.err != nil {
+			return nil, Usagef("standard input: %w", x.err)
+		}
+		return x.b, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deepagents-go/deepagents/state"
+	"github.com/deepagents-go/deepagents/thread"
+	"github.com/deepagents-go/deepagents/thread/memory"
+	"github.com/deepagents-go/deepagents/thread/sqlite"
+)
+
+// DataDir returns the data directory: dir, or ~/.deepagents when it is empty.
+func DataDir(dir string) (string, error) {
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", Usagef("no data directory: %w: give --data DIR", err)
+		}
+		dir = filepath.Join(home, ".deepagents")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", Usagef("data directory %s: %w", dir, err)
+	}
+	return abs, nil
+}
+
+// Database returns the file that a data directory keeps its threads in.
+func Database(dir string) string { return filepath.Join(dir, "threads.db") }
+
+// OpenThreads opens the threads of a data directory, and makes it when there is none.
+func OpenThreads(ctx context.Context, dir string) (thread.Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, Usagef("data directory: %w: give another one with --data DIR", err)
+	}
+	s, err := sqlite.Open(ctx, Database(dir), sqlite.Options{})
+	if err != nil {
+		return nil, Usagef("threads in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// LookThreads opens the threads of a data directory that has some; without any it makes nothing.
+func LookThreads(ctx context.Context, dir string) (thread.Store, error) {
+	if _, err := os.Stat(Database(dir)); errors.Is(err, fs.ErrNotExist) {
+		return memory.New(), nil
+	}
+	return OpenThreads(ctx, dir)
+}
+
+// NewThreadID returns an id for a new thread: the day, and enough chance that no two are equal.
+func NewThreadID(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return now.Format("2006-01-02-") + hex.EncodeToString(b[:])
+}
+
+// LoadThread reads a thread without knowing its agent. An unknown thread is [thread.ErrNotFound].
+func LoadThread(ctx context.Context, s thread.Store, id string) (*thread.View, error) {
+	if err := thread.ValidThread(id); err != nil {
+		return nil, Usage(err)
+	}
+	schema, err := state.NewSchema(state.Messages.Field())
+	if err != nil {
+		return nil, err
+	}
+	v, err := thread.Load(ctx, s, id, "", schema)
+	if err != nil {
+		return nil, fmt.Errorf("thread %s: %w", id, err)
+	}
+	if !v.Exists() {
+		return nil, Usagef("thread %s: %w", id, thread.ErrNotFound)
+	}
+	return v, nil
+}
+
+// probeTTL is the life of a lease that is given back at once.
+const probeTTL = 5 * time.Second
+
+// Free returns the error of a thread that somebody else is running.
+func Free(ctx context.Context, s thread.Store, id string) error {
+	l, err := s.Acquire(ctx, id, "deepagents", probeTTL)
+	if err != nil {
+		return err
+	}
+	return l.Release(ctx)
+}
+
+// CheckNew refuses to begin a new task on a thread that waits for an answer or whose last run crashed.
+func CheckNew(ctx context.Context, s thread.Store, id string) error {
+	v, err := LoadThread(ctx, s, id)
+	if errors.Is(err, thread.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	open := v.Open()
+	if len(open) == 0 && !v.Crashed() {
+		return nil
+	}
+	if err := Free(ctx, s, id); err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		return Usagef("thread %s is paused: %d question(s) wait for an answer: use deepagents resume %s", id, len(open), id)
+	}
+	return Usagef("thread %s did not end: its process was killed: use deepagents resume %s", id, id)
+}

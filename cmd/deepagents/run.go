@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/deepagents-go/deepagents"
+	"github.com/deepagents-go/deepagents/agent"
+	"github.com/deepagents-go/deepagents/cmd/deepagents/internal/cli"
+	"github.com/deepagents-go/deepagents/thread"
+	"github.com/deepagents-go/deepagents/thread/memory"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	var prompt cli.PromptSources
+	var threadID string
+	var ephemeral bool
+	cmd := &cobra.Command{
+		Use:   "run [flags] [PROMPT|-]",
+		Short: "Run one task without a terminal",
+		Long: "Run one task without a terminal. The prompt is the argument, the file of --prompt-file, or standard input (-).\n" +
+			"When standard input is a pipe or a file, it follows the prompt.",
+		Example: "  deepagents run -m script:demo.jsonl --mode edit --sandbox none \"fix the failing test\"",
+	}
+	cmd.RunE = coded(func(cmd *cobra.Command, args []string) error {
+		j := &job{app: a, flags: &flags, thread: threadID, resumable: !ephemeral}
+		return j.finish(func(ctx context.Context) error {
+			if err := flags.check(cmd); err != nil {
+				return err
+			}
+			flags.model()
+			if err := flags.settings.Check(); err != nil {
+				return err
+			}
+			if ephemeral && flags.settings.OnAsk == "pause" {
+				return cli.Usagef("--ephemeral and --on-ask pause do not go together: nobody could answer later")
+			}
+			prompt.Args, prompt.Stdin, prompt.Piped = args, a.stdin, cli.Piped(a.stdin)
+			text, err := prompt.Prompt(ctx)
+			if err != nil {
+				return err
+			}
+			j.input = agent.Input{Text: text}
+			return j.fresh(ctx, ephemeral)
+		})(cmd.Context())
+	})
+	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&prompt.File, "prompt-file", "p", "", "read the prompt from a file (- is standard input)")
+	f.StringVar(&threadID, "thread", "", "id of the thread, created when it is new: 1 to 128 of A-Z a-z 0-9 . _ - (default a new id)")
+	f.BoolVar(&ephemeral, "ephemeral", false, "keep the thread in memory only")
+	return cmd
+}
+
+// job is one run of the command line.
+type job struct {
+	*app
+	flags     *runFlags
+	thread    string
+	store     thread.Store
+	input     agent.Input
+	resumable bool
+	// began says that there was a run, whose own last event tells how it ended.
+	began bool
+}
+
+// finish makes sure that the JSON formats end with a run.completed event, also when no run began, and that the store is closed.
+func (j *job) finish(do func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		err := do(ctx)
+		if j.store != nil {
+			if cerr := j.store.Close(); err == nil {
+				err = cerr
+			}
+		}
+		if err != nil && !j.began {
+			o := j.output()
+			if oerr := o.Nothing(cli.Outcome{Thread: j.thread, Code: cli.Code(err), Error: err.Error()}); oerr != nil {
+				return oerr
+			}
+		}
+		return err
+	}
+}
+
+func (j *job) output() *cli.Output {
+	return &cli.Output{Format: j.flags.output, Out: j.out, Err: j.errout}
+}
+
+// fresh opens the store and begins a new task.
+func (j *job) fresh(ctx context.Context, ephemeral bool) error {
+	if j.thread == "" {
+		j.thread = cli.NewThreadID(time.Now())
+	} else if err := thread.ValidThread(j.thread); err != nil {
+		return cli.Usagef("--thread: %w", err)
+	}
+	// What is wrong with the model or the directory is found before anything is created.
+	if _, err := cli.OpenModel(ctx, j.flags.settings.Model); err != nil {
+		return err
+	}
+	w, err := cli.OpenWorkspace(&j.flags.settings, j.log)
+	if err != nil {
+		return err
+	}
+	if ephemeral {
+		j.store = memory.New()
+	} else if err := j.open(ctx); err != nil {
+		return closing(w, err)
+	} else if err := cli.CheckNew(ctx, j.store, j.thread); err != nil {
+		return closing(w, err)
+	}
+	return closing(w, j.start(ctx, w))
+}
+
+func closing(w *cli.Workspace, err error) error {
+	if cerr := w.Close(); err == nil {
+		return cerr
+	}
+	return err
+}
+
+func (j *job) open(ctx context.Context) error {
+	dir, err := cli.DataDir(j.flags.data)
+	if err != nil {
+		return err
+	}
+	j.store, err = cli.OpenThreads(ctx, dir)
+	return err
+}
+
+// start runs the agent to its end.
+func (j *job) start(ctx context.Context, w *cli.Workspace) error {
+	s := &j.flags.settings
+	onAsk, err := agent.ParseOnAsk(s.OnAsk)
+	if err != nil {
+		return err
+	}
+	meta, err := s.Meta(version())
+	if err != nil {
+		return err
+	}
+	a, err := cli.NewAgent(ctx, s, w, j.log, func(c *deepagents.Config) {
+		c.Threads, c.Limits = j.store, j.flags.limits()
+	})
+	if err != nil {
+		return err
+	}
+	w.Warn(s, j.errout)
+	j.input.Thread = j.thread
+	r, err := a.Start(ctx, j.input, agent.WithOnAsk(onAsk), agent.WithMeta(meta), agent.WithOwner("deepagents "+version()))
+	if err != nil {
+		return err
+	}
+	j.began = true
+	res, err := cli.Follow(r, j.output())
+	return cli.Conclude(j.thread, res, err, j.resumable)
+}

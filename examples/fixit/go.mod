@@ -1,0 +1,3 @@
+module example.com/fixit
+
+go 1.24
