@@ -100,9 +100,9 @@ type (
 		Path    *text `json:"path"`
 	}
 	grepArgs struct {
-		Pattern text  `json:"pattern"`
-		Path    *text `json:"path"`
-		Glob    *text `json:"glob"`
+		Pattern text   `json:"pattern"`
+		Path    *text  `json:"path"`
+		Glob    *text  `json:"glob"`
 		Mode    string `json:"output_mode"`
 		Max     *int   `json:"max_count"`
 	}

@@ -102,9 +102,22 @@ func (m *Middleware) describeGrep(visible func(string) bool) []string {
 	}
 	return append(lines,
 		"- output_mode decides what you get: files_with_matches (default) the paths, content the lines with their numbers, count the matches in each file.",
-		"- Binary files, hidden names and files that ignore files exclude are left out, unless path or glob names them.",
+		"- "+m.describeLeftOut(),
 		"- Large results of other tools are saved below "+path.Join("/", m.o.ArtifactsRoot, "large_tool_results")+"/ and can be searched there.",
 	)
+}
+
+// describeLeftOut says which files grep does not search.
+func (m *Middleware) describeLeftOut() string {
+	switch {
+	case m.o.GrepHidden && m.o.GrepNoIgnore:
+		return "Binary files are left out."
+	case m.o.GrepHidden:
+		return "Binary files, and files that ignore files exclude, are left out, unless path names them."
+	case m.o.GrepNoIgnore:
+		return "Binary files and hidden names are left out, unless path or glob names them."
+	}
+	return "Binary files, hidden names and files that ignore files exclude are left out, unless path or glob names them."
 }
 
 func (m *Middleware) describeExecute(visible func(string) bool) []string {

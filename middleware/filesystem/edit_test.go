@@ -23,8 +23,14 @@ func TestEdit(t *testing.T) {
 			args: args(t, "file_path", "/f", "old_string", old, "new_string", new), want: want, file: "/f", content: after,
 		}
 	}
-	fails := func(name, content, old, want string) row { return edit(name, content, old, "x", "[err] "+want, content) }
-	all := func(r row) row { r.args = strings.Replace(r.args, "{", `{"replace_all":true,`, 1); r.name += ", all"; return r }
+	fails := func(name, content, old, want string) row {
+		return edit(name, content, old, "x", "[err] "+want, content)
+	}
+	all := func(r row) row {
+		r.args = strings.Replace(r.args, "{", `{"replace_all":true,`, 1)
+		r.name += ", all"
+		return r
+	}
 	ok := func(n int) string {
 		return fmt.Sprintf("Successfully replaced %d instance(s) of the string in '/f'", n)
 	}

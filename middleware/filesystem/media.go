@@ -144,4 +144,3 @@ func mediaContent(content, ext string) ([]byte, error) {
 	}
 	return b, nil
 }
-

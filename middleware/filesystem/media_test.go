@@ -126,6 +126,7 @@ func TestWriteMedia(t *testing.T) {
 		{name: "text", tool: "write_file", args: `{"file_path":"/a.png","content":"hello"}`, prefix: true, want: "[err] Error writing file '/a.png': text cannot be stored in a .png file."},
 		{name: "data", tool: "write_file", args: args(t, "file_path", "/a.png", "content", data), want: "Updated file /a.png", file: "/a.png", content: png},
 		{name: "bad data", files: map[string]string{"a.png": png}, tool: "write_file", args: `{"file_path":"/a.png","content":"data:image/png;base64,%%"}`, prefix: true, want: "[err] Error writing file '/a.png': the content is not valid base64", file: "/a.png", content: png},
+		{name: "svg that is shown as an image", o: filesystem.Options{SVGAsImage: true}, tool: "write_file", args: `{"file_path":"/a.svg","content":"<svg/>"}`, want: "Updated file /a.svg", file: "/a.svg", content: "<svg/>"},
 		{name: "svg", tool: "write_file", args: `{"file_path":"/a.svg","content":"<svg/>"}`, want: "Updated file /a.svg", file: "/a.svg", content: "<svg/>"},
 	})
 }

@@ -155,8 +155,11 @@ func TestActions(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ tool, args string }{
-		{"ls", `{"path":"../x"}`}, {"read_file", `{"file_path":"~"}`}, {"write_file", `{"file_path":"/\ud800","content":""}`},
-		{"grep", `{"pattern":"x","path":"C:/"}`}, {"delete", `{"file_path":1}`},
+		{"ls", `{"path":"../x"}`},
+		{"read_file", `{"file_path":"~"}`},
+		{"write_file", `{"file_path":"/\ud800","content":""}`},
+		{"grep", `{"pattern":"x","path":"C:/"}`},
+		{"delete", `{"file_path":1}`},
 	} {
 		if got, err := w.tool(c.tool).(tool.Actor).Actions(w.ctx, tool.Call{Args: json.RawMessage(c.args)}); err == nil {
 			t.Errorf("%s %s: actions %v", c.tool, c.args, got)
@@ -198,6 +201,10 @@ func TestGoldenSpecs(t *testing.T) {
 	add("all tools, paths of the shell differ", w.m, all)
 	add("without a shell", mustNew(t, filesystem.Options{FS: w.fs, ArtifactsRoot: "/w"}), all[:7])
 	add("create only", mustNew(t, filesystem.Options{FS: w.fs, CreateOnly: true}), []string{"write_file"})
+	for _, o := range []filesystem.Options{{GrepHidden: true}, {GrepNoIgnore: true}, {GrepHidden: true, GrepNoIgnore: true}} {
+		o.FS = w.fs
+		add(fmt.Sprintf("hidden searched %v, ignored searched %v", o.GrepHidden, o.GrepNoIgnore), mustNew(t, o), []string{"grep"})
+	}
 	add("shell with grep only", w.m, []string{"grep", "execute"})
 	add("shell with glob only", w.m, []string{"glob", "execute"})
 	add("shell alone", w.m, []string{"execute"})

@@ -270,8 +270,8 @@ func TestReadHintsGiveTheWholeFile(t *testing.T) {
 }
 
 func FuzzReadPages(f *testing.F) {
-	f.Add("a\nb\nc\n", 1, 300)
-	f.Add("\xff\xfe€\r\nx", 2, 260)
+	f.Add("a\nb\nc\n", 1, 330)
+	f.Add("\xff\xfe€\r\nx", 2, 340)
 	f.Add(strings.Repeat("long line ", 100)+"\n\n\nshort", 3, 400)
 	f.Fuzz(func(t *testing.T, content string, limit, budget int) {
 		if limit < 1 || limit > 1000 || budget < 320 || budget > 5000 || len(content) > 20_000 {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/deepagents-go/deepagents/backend"
+	"github.com/deepagents-go/deepagents/internal/textio"
 	"github.com/deepagents-go/deepagents/tool"
 )
 
@@ -43,7 +44,7 @@ func (m *Middleware) content(path string, arg text) ([]byte, error) {
 	if arg.fault != "" {
 		return nil, &argError{"the content holds " + arg.fault}
 	}
-	if kind, ext := m.mediaKind(path); kind != "" {
+	if kind, ext := m.mediaKind(path); kind != "" && ext != "svg" {
 		return mediaContent(arg.s, ext)
 	}
 	return []byte(arg.s), nil
@@ -67,7 +68,11 @@ func (m *Middleware) compare(ctx context.Context, path string, content []byte) t
 	return change
 }
 
+// countLines counts the lines of a text; what is no text has none.
 func countLines(b []byte) int {
+	if textio.Binary(b, len(b) <= textio.HeadSize) {
+		return 0
+	}
 	n := bytes.Count(b, []byte{'\n'})
 	if len(b) > 0 && b[len(b)-1] != '\n' {
 		n++
