@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"strings"
@@ -36,7 +37,7 @@ func (f *FS) openPlace(ctx context.Context, dir string) (*place, error) {
 	ms := f.mounts(dir)
 	h, resolved, err := f.openDir(ctx, dir)
 	if err != nil {
-		if show, _ := children(ms, dir); len(show) == 0 {
+		if show, _ := children(ms, dir); len(show) == 0 || !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		h, resolved = emptyDir{}, dir

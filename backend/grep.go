@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ func (f *FS) grep(ctx context.Context, p string, m *glob.Matcher, q GrepQuery) (
 	switch {
 	case err == nil && !i.IsDir():
 		err = s.one(p, m)
-	case err == nil || len(f.mounts(p)) > 0:
+	case err == nil || errors.Is(err, fs.ErrNotExist) && len(f.mounts(p)) > 0:
 		err = s.tree(p, m, q)
 	}
 	if err != nil && (limited.Err() == nil || ctx.Err() != nil) {

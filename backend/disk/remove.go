@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 )
@@ -20,7 +21,7 @@ func (d *Disk) Remove(ctx context.Context, p string, o driver.RemoveOptions) err
 // partialError says that some of a directory is gone.
 type partialError struct{ err error }
 
-func (e *partialError) Error() string { return "removed only in part: " + bare(e.err).Error() }
+func (e *partialError) Error() string { return "removed only in part: " + e.err.Error() }
 func (e *partialError) Unwrap() error { return e.err }
 
 func (d *Disk) remove(ctx context.Context, q request, o driver.RemoveOptions) error {
@@ -55,7 +56,7 @@ func (d *Disk) remove(ctx context.Context, q request, o driver.RemoveOptions) er
 		err = syncDir(f)
 	}
 	if err != nil && rm.removed {
-		return &partialError{err}
+		return &partialError{bare(err)} // driver.Wrap would take the PathError out
 	}
 	return err
 }
@@ -119,6 +120,7 @@ func (rm *remover) children(r *os.Root, name string, i driver.Info, unlink bool)
 		if err != nil {
 			return err
 		}
+		slices.Sort(names)
 		for _, n := range names {
 			c := driver.Info{Path: driver.Join(i.Path, "/"+n), Resolved: driver.Join(i.Resolved, "/"+n)}
 			if err := rm.visit(sub, n, c, unlink); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,11 @@
+package disk
+
+// ForcePortable makes a disk open paths as systems without openat2 do.
+func ForcePortable(d *Disk) error {
+	if d.fast == nil {
+		return nil
+	}
+	err := d.fast.close()
+	d.fast = nil
+	return err
+}
