@@ -9,13 +9,13 @@ import (
 	"github.com/deepagents-go/deepagents/thread"
 )
 
-// log is one thread. Its records are only ever appended to, so that a reader keeps a slice of them without a lock; pruning
-// makes a new slice.
+// log is one thread. Its records are only ever appended to, so that a reader keeps a copy of the list without a lock;
+// pruning makes a new list.
 type log struct {
 	mu       sync.Mutex
 	id       string
 	gone     bool // no longer in the store
-	records  []thread.Record
+	records  list
 	seq      int64
 	bytes    int64
 	created  time.Time
@@ -124,7 +124,7 @@ func (l *log) add(id int64, a thread.Append, now time.Time) int64 {
 			buf = append(buf, r.Data...)
 			r.Data = buf[from:len(buf):len(buf)]
 		}
-		l.records = append(l.records, r)
+		l.records.push(&r)
 	}
 	l.bytes += int64(size)
 	b.Last = l.seq
@@ -132,8 +132,8 @@ func (l *log) add(id int64, a thread.Append, now time.Time) int64 {
 }
 
 func (l *log) fork(at thread.ID) (thread.ID, error) {
-	for i := len(l.records) - 1; i >= 0; i-- {
-		r := &l.records[i]
+	for i := l.records.len() - 1; i >= 0; i-- {
+		r := l.records.at(i)
 		if r.ID != at || at == "" {
 			continue
 		}
@@ -157,7 +157,7 @@ func (l *log) setHead(branch thread.ID) error {
 
 func (l *log) info(now time.Time) (thread.Info, bool) {
 	info := thread.Info{
-		Thread: l.id, Created: l.created, Updated: l.updated, Records: int64(len(l.records)), Bytes: l.bytes,
+		Thread: l.id, Created: l.created, Updated: l.updated, Records: int64(l.records.len()), Bytes: l.bytes,
 	}
 	if l.held(now) {
 		info.Owner = l.owner

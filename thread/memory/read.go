@@ -12,7 +12,7 @@ import (
 
 // view is what one reader sees: it needs no lock.
 type view struct {
-	records []thread.Record
+	records list
 	segs    []segment
 }
 
@@ -46,8 +46,8 @@ func (l *log) chain(id int64) []lineage.Branch {
 
 // within returns the positions of the records with lo <= Seq <= hi.
 func (v view) within(lo, hi int64) (from, to int) {
-	from = sort.Search(len(v.records), func(i int) bool { return v.records[i].Seq >= lo })
-	to = from + sort.Search(len(v.records)-from, func(i int) bool { return v.records[from+i].Seq > hi })
+	from = sort.Search(v.records.len(), func(i int) bool { return v.records.at(i).Seq >= lo })
+	to = from + sort.Search(v.records.len()-from, func(i int) bool { return v.records.at(from+i).Seq > hi })
 	return from, to
 }
 
@@ -88,7 +88,7 @@ func (v view) each(after int64, reverse bool, f func(r *thread.Record) bool) {
 			if reverse {
 				k = to - 1 - j
 			}
-			if r := &v.records[k]; r.Branch == s.name && !f(r) {
+			if r := v.records.at(k); r.Branch == s.name && !f(r) {
 				return
 			}
 		}
@@ -126,12 +126,12 @@ func (l *log) prune() error {
 			return true
 		})
 	}
-	kept := make([]thread.Record, 0, len(l.records))
+	var kept list
 	l.bytes = 0
-	for i := range l.records {
-		if r := l.records[i]; !drop[r.Seq] {
+	for i := range l.records.len() {
+		if r := *l.records.at(i); !drop[r.Seq] {
 			r.Data = slices.Clone(r.Data) // so that the bytes of its neighbours are freed
-			kept = append(kept, r)
+			kept.push(&r)
 			l.bytes += int64(len(r.Data))
 		}
 	}

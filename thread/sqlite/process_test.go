@@ -430,6 +430,9 @@ func TestSyncs(t *testing.T) {
 	p := startCmd(t, "count", exec.Command(strace, "-f", "-o", log, "-e", "trace=fsync,fdatasync,newfstatat,stat", exe,
 		filepath.Join(dir, "threads.db")))
 	for p.out.Scan() {
+		if strings.HasPrefix(p.out.Text(), "error") {
+			t.Fatal(p.out.Text())
+		}
 		t.Log("transactions, durable ones, durable appends:", p.out.Text())
 	}
 	if err := p.cmd.Wait(); err != nil {

@@ -90,11 +90,11 @@ func testNumbers(f *fixture) {
 func testExpect(f *fixture) {
 	put := func(branch thread.ID, expect int64, want error) {
 		f.Helper()
-		_, err := f.s.Append(f.ctx, "t", thread.Append{Branch: branch, ExpectSeq: expect, Records: recs("r")})
+		_, err := f.s.Append(f.Context(), "t", thread.Append{Branch: branch, ExpectSeq: expect, Records: recs("r")})
 		f.is(err, want)
 	}
 	put("", 1, thread.ErrConflict)
-	_, err := f.s.Head(f.ctx, "t")
+	_, err := f.s.Head(f.Context(), "t")
 	f.is(err, thread.ErrNotFound)
 	put("", 0, nil)
 	put("", 0, thread.ErrConflict)
@@ -123,7 +123,7 @@ func testAtomic(f *fixture) {
 		{Fence: l.Fence(), ExpectSeq: -1, Branch: "nowhere"},
 	} {
 		a.Records, a.EventHigh = recs("x", "y"), 100
-		if _, err := f.s.Append(f.ctx, "t", a); err == nil {
+		if _, err := f.s.Append(f.Context(), "t", a); err == nil {
 			f.Fatalf("%+v was accepted", a)
 		}
 	}
@@ -151,13 +151,13 @@ func testAppendNothing(f *fixture) {
 func testCopies(f *fixture) {
 	r, ev := rec("a"), json.RawMessage(`{"n":1}`)
 	f.append("t", thread.Append{Records: []thread.Record{r}})
-	f.must(f.s.AppendEvents(f.ctx, "t", 0, []thread.Event{{Seq: 1, Data: ev}}))
+	f.must(f.s.AppendEvents(f.Context(), "t", 0, []thread.Event{{Seq: 1, Data: ev}}))
 	clear(r.Data)
 	clear(ev)
 	if got := f.read("t", thread.Query{}); string(got[0].Data) != `{"id":"a"}` {
 		f.Fatalf("the stored data changed to %q", got[0].Data)
 	}
-	if _, es, err := f.s.Events(f.ctx, "t", 0); err != nil || string(es[0].Data) != `{"n":1}` {
+	if _, es, err := f.s.Events(f.Context(), "t", 0); err != nil || string(es[0].Data) != `{"n":1}` {
 		f.Fatalf("the stored event changed to %v, %v", es, err)
 	}
 	got := f.read("t", thread.Query{})
@@ -200,7 +200,7 @@ func testEventHigh(f *fixture) {
 }
 
 func testAppendContext(f *fixture) {
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
 	f.add("t", 0, "a")
 	b := f.head("t").Branch
@@ -216,7 +216,7 @@ func testAppendContext(f *fixture) {
 	f.is(err, context.Canceled)
 	_, err = f.s.Acquire(ctx, "t", "a", hour)
 	f.is(err, context.Canceled)
-	_, err = f.with(f.s).readWith(ctx, "t")
+	_, err = f.collectWith(ctx, "t", thread.Query{})
 	f.is(err, context.Canceled)
 	for _, err := range f.s.List(ctx) {
 		f.is(err, context.Canceled)
@@ -224,26 +224,20 @@ func testAppendContext(f *fixture) {
 	f.ids("t", thread.Query{}, "a")
 }
 
-func (f *fixture) readWith(ctx context.Context, id string) ([]thread.Record, error) {
-	g := *f
-	g.ctx = ctx
-	return g.collect(id, thread.Query{})
-}
-
 // testThreadIDs checks that ids are names, not paths, and that no two of them share anything.
 func testThreadIDs(f *fixture) {
 	for _, id := range []string{"", "../../x", "a/b", "a\\b", "a b", "é", "a\x00", "%41", strings.Repeat("x", thread.MaxThreadID+1)} {
-		_, err := f.s.Append(f.ctx, id, thread.Append{Records: recs("r")})
+		_, err := f.s.Append(f.Context(), id, thread.Append{Records: recs("r")})
 		f.is(err, thread.ErrThreadID)
-		_, err = f.s.Acquire(f.ctx, id, "o", hour)
+		_, err = f.s.Acquire(f.Context(), id, "o", hour)
 		f.is(err, thread.ErrThreadID)
-		_, err = f.s.Head(f.ctx, id)
+		_, err = f.s.Head(f.Context(), id)
 		f.is(err, thread.ErrThreadID)
 		_, err = f.collect(id, thread.Query{})
 		f.is(err, thread.ErrThreadID)
-		f.is(f.s.Delete(f.ctx, id), thread.ErrThreadID)
-		f.is(f.s.AppendEvents(f.ctx, id, 0, []thread.Event{{Seq: 1}}), thread.ErrThreadID)
-		_, _, err = f.s.Events(f.ctx, id, 0)
+		f.is(f.s.Delete(f.Context(), id), thread.ErrThreadID)
+		f.is(f.s.AppendEvents(f.Context(), id, 0, []thread.Event{{Seq: 1}}), thread.ErrThreadID)
+		_, _, err = f.s.Events(f.Context(), id, 0)
 		f.is(err, thread.ErrThreadID)
 	}
 	if all := f.list(); len(all) != 0 {
@@ -252,17 +246,17 @@ func testThreadIDs(f *fixture) {
 	ids := []string{"A", "a", ".", "..", "...", "-", "--", "_", "0", "00", "con", "CON", "a.", "a.b", strings.Repeat("x", thread.MaxThreadID)}
 	for i, id := range ids {
 		f.add(id, 0, fmt.Sprint("r", i))
-		f.must(f.s.AppendEvents(f.ctx, id, 0, []thread.Event{{Seq: int64(i + 1)}}))
+		f.must(f.s.AppendEvents(f.Context(), id, 0, []thread.Event{{Seq: int64(i + 1)}}))
 	}
 	for i, id := range ids {
 		f.ids(id, thread.Query{}, fmt.Sprint("r", i))
-		if first, es, err := f.s.Events(f.ctx, id, 0); err != nil || first != int64(i+1) || len(es) != 1 {
+		if first, es, err := f.s.Events(f.Context(), id, 0); err != nil || first != int64(i+1) || len(es) != 1 {
 			f.Fatalf("%s: events %d %v %v", id, first, es, err)
 		}
 	}
-	f.must(f.s.Delete(f.ctx, "A"))
+	f.must(f.s.Delete(f.Context(), "A"))
 	f.ids("a", thread.Query{}, "r1")
-	if _, err := f.s.Head(f.ctx, "A"); !errors.Is(err, thread.ErrNotFound) {
+	if _, err := f.s.Head(f.Context(), "A"); !errors.Is(err, thread.ErrNotFound) {
 		f.Fatal(err)
 	}
 }

@@ -37,11 +37,11 @@ func testFork(f *fixture) {
 			f.Fatalf("record %s is of branch %s, want %s", r.ID, r.Branch, want)
 		}
 	}
-	_, err := f.s.Fork(f.ctx, "t", 0, "nothing")
+	_, err := f.s.Fork(f.Context(), "t", 0, "nothing")
 	f.is(err, thread.ErrNotFound)
-	_, err = f.s.Fork(f.ctx, "t", 0, "")
+	_, err = f.s.Fork(f.Context(), "t", 0, "")
 	f.is(err, thread.ErrNotFound)
-	_, err = f.s.Fork(f.ctx, "none", 0, "a")
+	_, err = f.s.Fork(f.Context(), "none", 0, "a")
 	f.is(err, thread.ErrNotFound)
 }
 
@@ -49,7 +49,7 @@ func testSetHead(f *fixture) {
 	f.add("t", 0, "a", "b")
 	main := f.head("t").Branch
 	b := f.fork("t", 0, "a")
-	f.must(f.s.SetHead(f.ctx, "t", 0, b))
+	f.must(f.s.SetHead(f.Context(), "t", 0, b))
 	if h := f.head("t"); h.Branch != b || h.Seq != 1 {
 		f.Fatalf("head %+v", h)
 	}
@@ -59,10 +59,10 @@ func testSetHead(f *fixture) {
 	if h := f.head("t"); h.Seq != 3 {
 		f.Fatalf("head %+v", h)
 	}
-	f.must(f.s.SetHead(f.ctx, "t", 0, main))
+	f.must(f.s.SetHead(f.Context(), "t", 0, main))
 	f.ids("t", thread.Query{}, "a", "b")
-	f.is(f.s.SetHead(f.ctx, "t", 0, "nowhere"), thread.ErrNotFound)
-	f.is(f.s.SetHead(f.ctx, "none", 0, main), thread.ErrNotFound)
+	f.is(f.s.SetHead(f.Context(), "t", 0, "nowhere"), thread.ErrNotFound)
+	f.is(f.s.SetHead(f.Context(), "none", 0, main), thread.ErrNotFound)
 	if h := f.head("t"); h.Branch != main || h.Seq != 2 {
 		f.Fatalf("head %+v", h)
 	}
@@ -95,7 +95,7 @@ func testDeep(f *fixture) {
 		b := f.fork("t", 0, at)
 		at = "r" + string(rune('a'+i%26)) + string(rune('a'+i/26))
 		f.append("t", thread.Append{Branch: b, ExpectSeq: int64(i + 1), Records: recs(at)})
-		f.must(f.s.SetHead(f.ctx, "t", 0, b))
+		f.must(f.s.SetHead(f.Context(), "t", 0, b))
 		want = append(want, at)
 	}
 	f.ids("t", thread.Query{}, want...)
@@ -110,14 +110,14 @@ var pruneTests = []test{
 
 func testPrune(f *fixture) {
 	f.add("t", 0, "a")
-	f.must(f.s.Prune(f.ctx, "t", 0))
+	f.must(f.s.Prune(f.Context(), "t", 0))
 	f.ids("t", thread.Query{}, "a") // no snapshot, nothing to cut
 	f.kinded("t", "", 1, [3]string{"s2", "snapshot", ""}, [3]string{"run3", "run_started", ""}, [3]string{"4", "model", "a"})
 	f.kinded("t", "", 4, [3]string{"5", "commit", ""}, [3]string{"s6", "snapshot", ""}, [3]string{"7", "model", ""})
-	f.must(f.s.Prune(f.ctx, "t", 0))
+	f.must(f.s.Prune(f.Context(), "t", 0))
 	f.ids("t", thread.Query{Prefix: true}, "run3", "5", "s6", "7")
 	f.ids("t", thread.Query{FromSnapshot: true}, "s6", "5", "7")
-	f.must(f.s.Prune(f.ctx, "t", 0))
+	f.must(f.s.Prune(f.Context(), "t", 0))
 	f.ids("t", thread.Query{Prefix: true}, "run3", "5", "s6", "7")
 	if h := f.head("t"); h.Seq != 7 {
 		f.Fatalf("head %+v", h)
@@ -132,7 +132,7 @@ func testPrune(f *fixture) {
 	if all := f.list(); all[0].Records != 5 || all[0].Bytes != bytes {
 		f.Fatalf("listed %+v, want 5 records and %d bytes", all[0], bytes)
 	}
-	f.is(f.s.Prune(f.ctx, "none", 0), thread.ErrNotFound)
+	f.is(f.s.Prune(f.Context(), "none", 0), thread.ErrNotFound)
 }
 
 func testPruneBranches(f *fixture) {
@@ -146,7 +146,7 @@ func testPruneBranches(f *fixture) {
 	f.kinded("t", "", 4, [3]string{"s9", "snapshot", ""}, [3]string{"10", "commit", ""})
 	late := f.fork("t", 0, "10")
 	f.append("t", thread.Append{Branch: late, ExpectSeq: -1, Records: recs("11")})
-	f.must(f.s.Prune(f.ctx, "t", 0))
+	f.must(f.s.Prune(f.Context(), "t", 0))
 	f.ids("t", thread.Query{}, "s9", "10")
 	f.ids("t", thread.Query{Branch: late}, "s9", "10", "11")
 	f.ids("t", thread.Query{Branch: own}, "6", "s7", "8")
@@ -154,11 +154,11 @@ func testPruneBranches(f *fixture) {
 	for _, b := range []thread.ID{early, nested} {
 		_, err := f.collect("t", thread.Query{Branch: b})
 		f.is(err, thread.ErrNotFound)
-		f.is(f.s.SetHead(f.ctx, "t", 0, b), thread.ErrNotFound)
-		_, err = f.s.Append(f.ctx, "t", thread.Append{Branch: b, ExpectSeq: -1, Records: recs("x")})
+		f.is(f.s.SetHead(f.Context(), "t", 0, b), thread.ErrNotFound)
+		_, err = f.s.Append(f.Context(), "t", thread.Append{Branch: b, ExpectSeq: -1, Records: recs("x")})
 		f.is(err, thread.ErrNotFound)
 	}
-	_, err := f.s.Fork(f.ctx, "t", 0, "5")
+	_, err := f.s.Fork(f.Context(), "t", 0, "5")
 	f.is(err, thread.ErrNotFound)
 	if all := f.list(); all[0].Records != 6 {
 		f.Fatalf("listed %+v", all[0])
@@ -176,13 +176,13 @@ func testPruneAncestor(f *fixture) {
 	main := f.head("t").Branch
 	b := f.fork("t", 0, "2")
 	f.add("t", 0, "4")
-	f.must(f.s.SetHead(f.ctx, "t", 0, b))
+	f.must(f.s.SetHead(f.Context(), "t", 0, b))
 	f.kinded("t", "", 5, [3]string{"5", "commit", ""}, [3]string{"s6", "snapshot", ""})
-	f.must(f.s.Prune(f.ctx, "t", 0))
+	f.must(f.s.Prune(f.Context(), "t", 0))
 	f.ids("t", thread.Query{}, "run1", "s6")
 	_, err := f.collect("t", thread.Query{Branch: main})
 	f.is(err, thread.ErrNotFound)
-	_, err = f.s.Append(f.ctx, "t", thread.Append{Branch: main, ExpectSeq: -1, Records: recs("x")})
+	_, err = f.s.Append(f.Context(), "t", thread.Append{Branch: main, ExpectSeq: -1, Records: recs("x")})
 	f.is(err, thread.ErrNotFound)
 	f.add("t", 0, "7")
 	f.ids("t", thread.Query{}, "run1", "s6", "7")
@@ -204,12 +204,12 @@ func testPruneRead(f *fixture) {
 	s.Kind, s.Base = thread.KindSnapshot, n
 	f.append("t", thread.Append{Records: append(rs, s)})
 	for _, change := range []func() error{
-		func() error { return f.s.Prune(f.ctx, "t", 0) },
-		func() error { return f.s.Delete(f.ctx, "t") },
+		func() error { return f.s.Prune(f.Context(), "t", 0) },
+		func() error { return f.s.Delete(f.Context(), "t") },
 	} {
 		before := len(f.read("t", thread.Query{}))
 		got, last := 0, error(nil)
-		for _, err := range f.s.Read(f.ctx, "t", thread.Query{}) {
+		for _, err := range f.s.Read(f.Context(), "t", thread.Query{}) {
 			if got++; got == 1 {
 				f.must(change())
 			}

@@ -53,11 +53,11 @@ func testContended(f *fixture) {
 // appendNext appends after the last record, whatever it is.
 func (f *fixture) appendNext(id, r string) error {
 	for {
-		h, err := f.s.Head(f.ctx, id)
+		h, err := f.s.Head(f.Context(), id)
 		if err != nil && !errors.Is(err, thread.ErrNotFound) {
 			return err
 		}
-		if _, err = f.s.Append(f.ctx, id, thread.Append{ExpectSeq: h.Seq, Records: recs(r)}); !errors.Is(err, thread.ErrConflict) {
+		if _, err = f.s.Append(f.Context(), id, thread.Append{ExpectSeq: h.Seq, Records: recs(r)}); !errors.Is(err, thread.ErrConflict) {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func testManyThreads(f *fixture) {
 		wg.Go(func() {
 			for i := range each {
 				a := thread.Append{ExpectSeq: -1, Durable: i%5 == 0, Records: recs(fmt.Sprintf("%d-%d", w, i), "second")}
-				if _, err := f.s.Append(f.ctx, id, a); err != nil {
+				if _, err := f.s.Append(f.Context(), id, a); err != nil {
 					errs <- err
 					return
 				}
@@ -122,7 +122,7 @@ func fight(f *fixture, stores ...thread.Store) {
 	for i, s := range stores {
 		wg.Go(func() {
 			for n := 0; n < rounds; {
-				l, err := s.Acquire(f.ctx, "t", fmt.Sprint("store ", i), hour)
+				l, err := s.Acquire(f.Context(), "t", fmt.Sprint("store ", i), hour)
 				if errors.Is(err, thread.ErrBusy) {
 					continue
 				}
@@ -131,11 +131,11 @@ func fight(f *fixture, stores ...thread.Store) {
 						err = errors.New("two holders")
 					}
 					for range 2 {
-						_, e := s.Append(f.ctx, "t", thread.Append{Fence: l.Fence(), ExpectSeq: -1, Records: recs(fmt.Sprint(i, n))})
+						_, e := s.Append(f.Context(), "t", thread.Append{Fence: l.Fence(), ExpectSeq: -1, Records: recs(fmt.Sprint(i, n))})
 						err = errors.Join(err, e)
 					}
 					holders.Add(-1)
-					err = errors.Join(err, l.Release(f.ctx))
+					err = errors.Join(err, l.Release(f.Context()))
 				}
 				if err != nil {
 					f.Error(err)
@@ -171,7 +171,7 @@ func test100k(f *fixture) {
 		f.append("t", thread.Append{ExpectSeq: int64(n), Records: rs})
 	}
 	next := int64(1)
-	for r, err := range f.s.Read(f.ctx, "t", thread.Query{}) {
+	for r, err := range f.s.Read(f.Context(), "t", thread.Query{}) {
 		if err != nil || r.Seq != next {
 			f.Fatalf("record %d, want %d: %v", r.Seq, next, err)
 		}
@@ -180,7 +180,7 @@ func test100k(f *fixture) {
 	if next != int64(total)+1 {
 		f.Fatalf("%d records", next-1)
 	}
-	for r, err := range f.s.Read(f.ctx, "t", thread.Query{Reverse: true}) {
+	for r, err := range f.s.Read(f.Context(), "t", thread.Query{Reverse: true}) {
 		if next--; err != nil || r.Seq != next {
 			f.Fatalf("record %d, want %d: %v", r.Seq, next, err)
 		}

@@ -171,8 +171,8 @@ func testRandom(f *fixture) {
 			"read":   func(t *rapid.T) { r.rt = t; r.readSome() },
 			"":       func(t *rapid.T) { r.rt = t; r.check() },
 		})
-		f.must(l.Release(f.ctx))
-		f.must(f.s.Delete(f.ctx, r.id))
+		f.must(l.Release(f.Context()))
+		f.must(f.s.Delete(f.Context(), r.id))
 	})
 }
 
@@ -185,9 +185,9 @@ func (r *random) ok(err error) {
 
 // first makes the thread, so that the name of its branch is known.
 func (r *random) first() {
-	_, err := r.s.Append(r.ctx, r.id, thread.Append{Fence: r.fence})
+	_, err := r.s.Append(r.Context(), r.id, thread.Append{Fence: r.fence})
 	r.ok(err)
-	h, err := r.s.Head(r.ctx, r.id)
+	h, err := r.s.Head(r.Context(), r.id)
 	r.ok(err)
 	r.m.head = h.Branch
 	r.m.branches[h.Branch] = modelBranch{}
@@ -227,7 +227,7 @@ func (r *random) appendSome() {
 	if rapid.Bool().Draw(r.rt, "expect") {
 		a.ExpectSeq = rapid.SampledFrom([]int64{end, end, end + 1, max(end-1, 0)}).Draw(r.rt, "seq")
 	}
-	seq, err := r.s.Append(r.ctx, r.id, a)
+	seq, err := r.s.Append(r.Context(), r.id, a)
 	if a.ExpectSeq != -1 && a.ExpectSeq != end {
 		if !errors.Is(err, thread.ErrConflict) {
 			r.rt.Fatalf("expected %d of %d: %v", a.ExpectSeq, end, err)
@@ -250,7 +250,7 @@ func (r *random) forkSome() {
 		return
 	}
 	at := rapid.SampledFrom(r.m.records).Draw(r.rt, "at")
-	b, err := r.s.Fork(r.ctx, r.id, r.fence, at.ID)
+	b, err := r.s.Fork(r.Context(), r.id, r.fence, at.ID)
 	r.ok(err)
 	if _, ok := r.m.branches[b]; ok {
 		r.rt.Fatalf("the name %s was used before", b)
@@ -260,12 +260,12 @@ func (r *random) forkSome() {
 
 func (r *random) setHead() {
 	b := r.branch()
-	r.ok(r.s.SetHead(r.ctx, r.id, r.fence, b))
+	r.ok(r.s.SetHead(r.Context(), r.id, r.fence, b))
 	r.m.head = b
 }
 
 func (r *random) pruneIt() {
-	r.ok(r.s.Prune(r.ctx, r.id, r.fence))
+	r.ok(r.s.Prune(r.Context(), r.id, r.fence))
 	r.m.prune()
 }
 
@@ -296,7 +296,7 @@ func (r *random) compare(q thread.Query) {
 
 // check compares all branches and the head.
 func (r *random) check() {
-	h, err := r.s.Head(r.ctx, r.id)
+	h, err := r.s.Head(r.Context(), r.id)
 	r.ok(err)
 	if h.Branch != r.m.head || h.Seq != r.m.end(h.Branch) {
 		r.rt.Fatalf("head %+v, want %s %d", h, r.m.head, r.m.end(r.m.head))

@@ -107,17 +107,18 @@ func testBreaks(f *fixture) {
 	f.add("t", 0, "a", "b", "c")
 	for n := 1; n <= 3; n++ {
 		got := 0
-		for _, err := range f.s.Read(f.ctx, "t", thread.Query{}) {
+		for _, err := range f.s.Read(f.Context(), "t", thread.Query{}) {
 			f.must(err)
 			if got++; got == n {
 				break
 			}
 		}
 	}
-	seq := f.s.Read(f.ctx, "t", thread.Query{})
+	seq := f.s.Read(f.Context(), "t", thread.Query{})
 	for range 2 {
 		n := 0
-		for range seq {
+		for _, err := range seq {
+			f.must(err)
 			n++
 		}
 		if n != 3 {
@@ -131,7 +132,7 @@ func testBreaks(f *fixture) {
 func testStable(f *fixture) {
 	f.add("t", 0, "a", "b")
 	var got []string
-	for r, err := range f.s.Read(f.ctx, "t", thread.Query{}) {
+	for r, err := range f.s.Read(f.Context(), "t", thread.Query{}) {
 		f.must(err)
 		got = append(got, string(r.ID))
 		f.add("t", 0, "new")
@@ -150,7 +151,7 @@ func testSlowReader(f *fixture) {
 	for range cap(done) {
 		go func() {
 			var ids []string
-			for r, err := range f.s.Read(f.ctx, "t", thread.Query{}) {
+			for r, err := range f.s.Read(f.Context(), "t", thread.Query{}) {
 				if len(ids) == 0 {
 					held <- err
 					<-hold
@@ -167,7 +168,7 @@ func testSlowReader(f *fixture) {
 		f.add("t", 0, fmt.Sprint("n", i))
 	}
 	l := f.acquire("t", "o")
-	f.must(l.Release(f.ctx))
+	f.must(l.Release(f.Context()))
 	if n := len(f.read("t", thread.Query{})); n != 23 {
 		f.Fatalf("%d records", n)
 	}
@@ -181,7 +182,7 @@ func testSlowReader(f *fixture) {
 
 func testReadContext(f *fixture) {
 	f.add("t", 0, "a", "b", "c")
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
 	var got []string
 	var last error

@@ -25,14 +25,14 @@ func testSees(f, g *fixture) {
 	f.append("t", thread.Append{ExpectSeq: 2, Records: recs("c")})
 	b := g.fork("t", 0, "b")
 	f.append("t", thread.Append{Branch: b, ExpectSeq: 2, Records: recs("d")})
-	f.must(f.s.SetHead(f.ctx, "t", 0, b))
+	f.must(f.s.SetHead(f.Context(), "t", 0, b))
 	g.append("t", thread.Append{ExpectSeq: 4, Records: recs("e")})
 	f.ids("t", thread.Query{}, "a", "b", "d", "e")
-	f.must(f.s.AppendEvents(f.ctx, "t", 0, events(1)))
-	g.must(g.s.AppendEvents(f.ctx, "t", 0, events(2)))
+	f.must(f.s.AppendEvents(f.Context(), "t", 0, events(1)))
+	g.must(g.s.AppendEvents(f.Context(), "t", 0, events(2)))
 	f.eventSeqs(0, 1, 1, 2)
-	f.must(f.s.Delete(f.ctx, "t"))
-	_, err := g.s.Head(g.ctx, "t")
+	f.must(f.s.Delete(f.Context(), "t"))
+	_, err := g.s.Head(g.Context(), "t")
 	g.is(err, thread.ErrNotFound)
 	rs := recs("f")
 	rs[0].NS = "a"
@@ -44,19 +44,19 @@ func testSees(f, g *fixture) {
 func testSecondLease(f, g *fixture) {
 	a := f.acquire("t", "first")
 	f.add("t", a.Fence(), "a")
-	_, err := g.s.Acquire(g.ctx, "t", "second", hour)
+	_, err := g.s.Acquire(g.Context(), "t", "second", hour)
 	g.busy(err, "first")
-	g.busy(g.s.Delete(g.ctx, "t"), "first")
+	g.busy(g.s.Delete(g.Context(), "t"), "first")
 	if i := g.list()[0]; i.Owner != "first" {
 		g.Fatalf("listed %+v", i)
 	}
 	g.refused(0, func(err error) { g.Helper(); g.busy(err, "first") })
-	f.must(a.Release(f.ctx))
+	f.must(a.Release(f.Context()))
 	b := g.acquire("t", "second")
-	f.is(a.Renew(f.ctx), thread.ErrFenced)
+	f.is(a.Renew(f.Context()), thread.ErrFenced)
 	f.fenced(a.Fence())
 	g.add("t", b.Fence(), "b")
-	_, err = f.s.Acquire(f.ctx, "t", "third", hour)
+	_, err = f.s.Acquire(f.Context(), "t", "third", hour)
 	f.busy(err, "second")
 }
 
@@ -82,7 +82,7 @@ func testSecondThreads(f, g *fixture) {
 		wg.Go(func() {
 			for i := range each {
 				a := thread.Append{ExpectSeq: -1, Durable: i%2 == 0, Records: recs(fmt.Sprintf("%d-%d", w, i), "second")}
-				if _, err := s.s.Append(f.ctx, id, a); err != nil {
+				if _, err := s.s.Append(f.Context(), id, a); err != nil {
 					f.Error(err)
 					return
 				}

@@ -70,8 +70,7 @@ type test struct {
 // fixture is a store with short forms of its calls: those that must work end the test when they do not.
 type fixture struct {
 	*testing.T
-	s   thread.Store
-	ctx context.Context
+	s thread.Store
 }
 
 func newFixture(t *testing.T, open func(t *testing.T) thread.Store) *fixture {
@@ -83,10 +82,10 @@ func newFixture(t *testing.T, open func(t *testing.T) thread.Store) *fixture {
 		}
 		goleak.VerifyNone(t, leak)
 	})
-	return &fixture{t, s, t.Context()}
+	return &fixture{t, s}
 }
 
-func (f *fixture) with(s thread.Store) *fixture { return &fixture{f.T, s, f.ctx} }
+func (f *fixture) with(s thread.Store) *fixture { return &fixture{f.T, s} }
 
 // must ends the test when there is an error.
 func (f *fixture) must(err error) {
@@ -117,7 +116,7 @@ func rec(id string) thread.Record {
 
 func (f *fixture) append(id string, a thread.Append) int64 {
 	f.Helper()
-	seq, err := f.s.Append(f.ctx, id, a)
+	seq, err := f.s.Append(f.Context(), id, a)
 	f.must(err)
 	return seq
 }
@@ -138,28 +137,32 @@ func recs(ids ...string) []thread.Record {
 
 func (f *fixture) acquire(id, owner string) thread.Lease {
 	f.Helper()
-	l, err := f.s.Acquire(f.ctx, id, owner, hour)
+	l, err := f.s.Acquire(f.Context(), id, owner, hour)
 	f.must(err)
 	return l
 }
 
 func (f *fixture) head(id string) thread.Head {
 	f.Helper()
-	h, err := f.s.Head(f.ctx, id)
+	h, err := f.s.Head(f.Context(), id)
 	f.must(err)
 	return h
 }
 
 func (f *fixture) fork(id string, fence int64, at string) thread.ID {
 	f.Helper()
-	b, err := f.s.Fork(f.ctx, id, fence, thread.ID(at))
+	b, err := f.s.Fork(f.Context(), id, fence, thread.ID(at))
 	f.must(err)
 	return b
 }
 
 func (f *fixture) collect(id string, q thread.Query) ([]thread.Record, error) {
+	return f.collectWith(f.Context(), id, q)
+}
+
+func (f *fixture) collectWith(ctx context.Context, id string, q thread.Query) ([]thread.Record, error) {
 	var rs []thread.Record
-	for r, err := range f.s.Read(f.ctx, id, q) {
+	for r, err := range f.s.Read(ctx, id, q) {
 		if err != nil {
 			return rs, err
 		}
@@ -194,7 +197,7 @@ func idsOf(rs []thread.Record) []string {
 func (f *fixture) list() []thread.Info {
 	f.Helper()
 	var all []thread.Info
-	for i, err := range f.s.List(f.ctx) {
+	for i, err := range f.s.List(f.Context()) {
 		f.must(err)
 		all = append(all, i)
 	}
