@@ -109,15 +109,14 @@ func (m *Middleware) describeGrep(visible func(string) bool) []string {
 
 // describeLeftOut says which files grep does not search.
 func (m *Middleware) describeLeftOut() string {
-	switch {
-	case m.o.GrepHidden && m.o.GrepNoIgnore:
-		return "Binary files are left out."
-	case m.o.GrepHidden:
-		return "Binary files, and files that ignore files exclude, are left out, unless path names them."
-	case m.o.GrepNoIgnore:
-		return "Binary files and hidden names are left out, unless path or glob names them."
+	s := "Binary files are left out."
+	if !m.o.GrepHidden {
+		s += " So are names that begin with a dot, unless path or glob names them."
 	}
-	return "Binary files, hidden names and files that ignore files exclude are left out, unless path or glob names them."
+	if !m.o.GrepNoIgnore {
+		s += " Files that ignore files exclude are left out too, unless path leads to them."
+	}
+	return s
 }
 
 func (m *Middleware) describeExecute(visible func(string) bool) []string {
