@@ -19,7 +19,7 @@ const (
 const (
 	// runSlack is how long after its time limit a sandbox may take to say that the command has ended.
 	runSlack = time.Second
-	// closeTime bounds the end of a command whose context has ended.
+	// closeTime bounds the end of a command whose context has ended, beyond the grace.
 	closeTime = 5 * time.Second
 )
 
@@ -156,16 +156,16 @@ func (r *runner) await(ctx context.Context, p Process) (Exit, error) {
 			exit = Exit{Code: -1, Reason: Lost, Duration: time.Since(begun)}
 		}
 		if exit.Background == 0 {
-			o.err = errors.Join(o.err, closeProcess(ctx, p))
+			o.err = errors.Join(o.err, r.close(ctx, p))
 		}
 		return exit, o.err
 	case <-ctx.Done():
-		err := closeProcess(ctx, p)
+		err := r.close(ctx, p)
 		r.settle()
 		return Exit{Code: -1, Reason: Cancelled, Duration: time.Since(begun)}, errors.Join(context.Cause(ctx), err)
 	case <-deadline:
 		// The sandbox stalls: what it says from here on does not matter.
-		go func() { _ = closeProcess(ctx, p) }()
+		go func() { _ = r.close(ctx, p) }()
 		return Exit{Code: TimeoutCode, Reason: TimedOut, Duration: time.Since(begun)}, nil
 	}
 }
@@ -192,9 +192,9 @@ func (r *runner) normal(e Exit, took time.Duration) Exit {
 	return e
 }
 
-// closeProcess ends a process even though the context has ended, in bounded time.
-func closeProcess(ctx context.Context, p Process) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+// close ends a process even though the context has ended, in bounded time.
+func (r *runner) close(ctx context.Context, p Process) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime+r.slack)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- p.Close(ctx) }()

@@ -168,6 +168,35 @@ func TestMarkIsSetBeforeTheFirstFork(t *testing.T) {
 	}
 }
 
+// TestWithoutProc is what is left where /proc does not show our processes: the group.
+func TestWithoutProc(t *testing.T) {
+	tree, _ := shell(t, nil, "sleep 300 >/dev/null 2>&1 & read x </dev/null; sleep 0.2; exit 3")
+	tree.mu.Lock()
+	tree.table.usable = false
+	tree.mu.Unlock()
+	<-tree.Done()
+	if st := tree.State(); st.Code != 3 || st.Background != 1 {
+		t.Errorf("state %+v", st)
+	}
+	if err := tree.Kill(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := tree.Live(); n != 0 {
+		t.Errorf("%d processes survive", n)
+	}
+	tree, _ = shell(t, nil, "sleep 300 & sleep 301")
+	tree.mu.Lock()
+	tree.table.usable = false
+	tree.mu.Unlock()
+	if err := tree.Kill(context.Background()); err != nil {
+		t.Error(err)
+	}
+	<-tree.Done()
+	if st := tree.State(); st.Code != -9 {
+		t.Errorf("state %+v", st)
+	}
+}
+
 func TestStreamsEndWithTheShell(t *testing.T) {
 	tree, s := shell(t, NewMarks(), "sleep 300 & head -c 60000 /dev/zero; echo end")
 	<-tree.Done()

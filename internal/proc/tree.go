@@ -179,7 +179,7 @@ func (t *Tree) wait() {
 	} else {
 		state.Code, state.Signal = exitCode(t.ps)
 	}
-	if t.settle() {
+	if held := t.settle(); held || !t.table.complete() {
 		state.Background = t.Live()
 	}
 	t.outMu.Lock()

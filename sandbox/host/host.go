@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type Options struct {
 	// Dir is the working directory of commands. Empty means the driver's own, if it has one ([driver.Located]); a relative one
 	// is taken from this program's. It need not exist until a command starts.
 	Dir string
-	// Shell is the program that gets "-c" and the command line; empty means [DefaultShell].
+	// Shell is the program that gets "-c" and the command line, a path or a name to look up in PATH; empty means [DefaultShell].
 	Shell string
 	// Timeout is the time limit of commands without one; 0 means [DefaultTimeout], [sandbox.NoTimeout] none.
 	Timeout time.Duration
@@ -108,6 +109,13 @@ func New(drv driver.Driver, o Options) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	o.Shell = cmp.Or(o.Shell, DefaultShell)
+	if filepath.Base(o.Shell) == o.Shell {
+		path, err := exec.LookPath(o.Shell)
+		if err != nil {
+			return nil, fmt.Errorf("host: shell: %w", err)
+		}
+		o.Shell = path
+	}
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, sandbox.DefaultMaxOutput)
 	o.KeepOutput = cmp.Or(o.KeepOutput, DefaultKeepOutput)
@@ -199,7 +207,7 @@ func (h *Host) Defaults() sandbox.Defaults {
 	return sandbox.Defaults{Timeout: h.o.Timeout, Grace: h.o.Grace, MaxOutput: h.o.MaxOutput}
 }
 
-// Start starts a command; see [sandbox.Sandbox].
+// Start starts a command; see [sandbox.Sandbox]. A relative Command.Dir is taken from the sandbox's own.
 func (h *Host) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
 	return h.start(ctx, c, nil)
 }

@@ -172,6 +172,12 @@ func TestStartFailures(t *testing.T) {
 	if kind(err) != sandbox.StartFailed || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing shell: %v", err)
 	}
+	if _, err := host.New(&dirDriver{t.TempDir()}, host.Options{Shell: "no-such-shell"}); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("a shell that is not in PATH: %v", err)
+	}
+	if r := run(t, open(t, host.Options{Shell: "sh"}), sandbox.Command{Line: "echo $0"}); string(r.Output) != "sh\n" {
+		t.Errorf("a shell by name: %q", r.Output)
+	}
 	notExec := filepath.Join(t.TempDir(), "sh")
 	if err := os.WriteFile(notExec, nil, 0o600); err != nil {
 		t.Fatal(err)

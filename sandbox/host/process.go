@@ -19,6 +19,7 @@ type process struct {
 
 	mu     sync.Mutex
 	reason sandbox.Reason // why the tree was ended from here; empty when it was not
+	ending chan struct{}  // closed when that is done; nil when it was not begun
 	timer  *time.Timer
 
 	closing  sync.Once
@@ -85,10 +86,15 @@ func (p *process) end(ctx context.Context, why sandbox.Reason) {
 		return
 	default:
 	}
-	if p.reason == "" {
-		p.reason = why
+	if p.reason != "" {
+		ending := p.ending
+		p.mu.Unlock()
+		<-ending
+		return
 	}
+	p.reason, p.ending = why, make(chan struct{})
 	p.mu.Unlock()
+	defer close(p.ending)
 	if grace := p.host.o.Grace; grace > 0 {
 		p.tree.Signal(syscall.SIGTERM)
 		timer := time.NewTimer(grace)
@@ -115,11 +121,22 @@ func (p *process) Wait(ctx context.Context) (sandbox.Exit, error) {
 		return sandbox.Exit{}, context.Cause(ctx)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	return exit(p.tree.State(), p.reason), nil
+	e, ending := exit(p.tree.State(), p.reason), p.ending
+	p.mu.Unlock()
+	if ending == nil {
+		return e, nil
+	}
+	// What was counted when the shell died was dying too.
+	select {
+	case <-ending:
+	case <-ctx.Done():
+		return sandbox.Exit{}, context.Cause(ctx)
+	}
+	e.Background = p.tree.Live()
+	return e, nil
 }
 
 // exit puts together what the system and this package know of an end.

@@ -30,6 +30,9 @@ func (s *suite) timed(line string) sandbox.Result {
 	s.Helper()
 	r := s.exec(sandbox.Command{Line: line, Timeout: time.Second}, sandbox.RunOptions{})
 	s.expect(r.Exit, sandbox.TimedOut, sandbox.TimeoutCode)
+	if r.Exit.Background != 0 {
+		s.Errorf("%d background processes after a timeout", r.Exit.Background)
+	}
 	if r.Limit != time.Second || !r.Custom {
 		s.Errorf("the limit is told as %s (custom %t)", r.Limit, r.Custom)
 	}
