@@ -94,7 +94,7 @@ func (j *job) paused(ctx context.Context, open []thread.OpenInterrupt) error {
 	if err := j.output().Nothing(cli.Outcome{Thread: j.thread, Code: cli.ExitPaused, Pending: cli.Pending(open)}); err != nil {
 		return err
 	}
-	return &cli.ExitError{Code: cli.ExitPaused, Err: errors.New(cli.Questions(j.thread, open))}
+	return &cli.ExitError{Code: cli.ExitPaused, Err: errors.New(cli.Questions(j.thread, j.again(), open))}
 }
 
 // nothing says that the thread is finished.

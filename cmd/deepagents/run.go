@@ -86,6 +86,8 @@ func (j *job) finish(do func(ctx context.Context) error) func(ctx context.Contex
 	}
 }
 
+func (j *job) again() cli.Again { return cli.Again{Possible: j.resumable, Data: j.flags.data} }
+
 func (j *job) output() *cli.Output {
 	return &cli.Output{Format: j.flags.output, Out: j.out, Err: j.errout}
 }
@@ -109,7 +111,7 @@ func (j *job) fresh(ctx context.Context, ephemeral bool) error {
 		j.store = memory.New()
 	} else if err := j.open(ctx); err != nil {
 		return closing(w, err)
-	} else if err := cli.CheckNew(ctx, j.store, j.thread); err != nil {
+	} else if err := cli.CheckNew(ctx, j.store, j.thread, j.again()); err != nil {
 		return closing(w, err)
 	}
 	return closing(w, j.start(ctx, w))
@@ -156,5 +158,5 @@ func (j *job) start(ctx context.Context, w *cli.Workspace) error {
 	}
 	j.began = true
 	res, err := cli.Follow(r, j.output())
-	return cli.Conclude(j.thread, res, err, j.resumable)
+	return cli.Conclude(j.thread, j.again(), res, err)
 }

@@ -30,7 +30,7 @@ func (a *app) threadsCommand() *cobra.Command {
 	})
 	show := &cobra.Command{Use: "show ID", Short: "Show where a thread stands and its conversation", Args: cobra.ExactArgs(1)}
 	show.RunE = with(func(ctx context.Context, s thread.Store, args []string) error {
-		return cli.ShowThread(ctx, s, args[0], a.out, asJSON)
+		return cli.ShowThread(ctx, s, args[0], cli.Again{Possible: true, Data: data}, a.out, asJSON)
 	})
 	for _, c := range []*cobra.Command{list, show} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

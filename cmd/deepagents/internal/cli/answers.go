@@ -91,7 +91,7 @@ func (f AnswerFlags) file(stdin io.Reader) ([]agent.Answer, error) {
 }
 
 // Questions describes the open questions for a person, and how they are answered.
-func Questions(id string, open []thread.OpenInterrupt) string {
+func Questions(id string, c Again, open []thread.OpenInterrupt) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "thread %s is paused and waits for an answer:\n", id)
 	for _, q := range open {
@@ -100,7 +100,7 @@ func Questions(id string, open []thread.OpenInterrupt) string {
 		}
 		fmt.Fprintf(&b, "  %s  %s\n", q.ID, describe(q))
 	}
-	fmt.Fprintf(&b, "answer with: deepagents resume %s --approve | --reject [--message TEXT] | --decisions FILE", id)
+	fmt.Fprintf(&b, "answer with: %s --approve | --reject [--message TEXT] | --decisions FILE", c.Resume(id))
 	return b.String()
 }
 

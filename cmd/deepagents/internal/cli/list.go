@@ -87,7 +87,7 @@ func statusOf(last *thread.RunEnded, owner string) string {
 }
 
 // ShowThread prints where a thread stands and its conversation.
-func ShowThread(ctx context.Context, s thread.Store, id string, out io.Writer, asJSON bool) error {
+func ShowThread(ctx context.Context, s thread.Store, id string, c Again, out io.Writer, asJSON bool) error {
 	v, err := LoadThread(ctx, s, id)
 	if err != nil {
 		return err
@@ -108,10 +108,10 @@ func ShowThread(ctx context.Context, s thread.Store, id string, out io.Writer, a
 	if asJSON {
 		return printJSON(out, x)
 	}
-	return showText(out, x, v)
+	return showText(out, x, c, v)
 }
 
-func showText(out io.Writer, x threadInfo, v *thread.View) error {
+func showText(out io.Writer, x threadInfo, c Again, v *thread.View) error {
 	b := fmt.Appendf(nil, "thread   %s\nstatus   %s\n", x.Thread, x.Status)
 	for _, f := range [][2]string{{"model", "model_spec"}, {"cwd", "cwd"}, {"mode", "mode"}, {"backend", "backend"}, {"sandbox", "sandbox"}} {
 		var value string
@@ -128,12 +128,12 @@ func showText(out io.Writer, x threadInfo, v *thread.View) error {
 		if t := m.Text(); t != "" {
 			b = append(append(b, Plain(t)...), '\n')
 		}
-		for _, c := range m.Calls() {
-			b = fmt.Appendf(b, "> %s %s\n", Plain(c.Name), short(string(c.Args)+c.Raw))
+		for _, call := range m.Calls() {
+			b = fmt.Appendf(b, "> %s %s\n", Plain(call.Name), short(string(call.Args)+call.Raw))
 		}
 	}
 	if open := v.Open(); len(open) > 0 {
-		b = fmt.Appendf(b, "\n%s\n", Questions(x.Thread, open))
+		b = fmt.Appendf(b, "\n%s\n", Questions(x.Thread, c, open))
 	}
 	_, err := out.Write(b)
 	return err
@@ -145,12 +145,9 @@ func DeleteThread(ctx context.Context, s thread.Store, id string) error {
 		return Usage(err)
 	}
 	if _, err := s.Head(ctx, id); err != nil {
-		return fmt.Errorf("thread %s: %w", id, err)
+		return err
 	}
-	if err := s.Delete(ctx, id); err != nil {
-		return fmt.Errorf("thread %s: %w", id, err)
-	}
-	return nil
+	return s.Delete(ctx, id)
 }
 
 // ExportThread prints a thread: "jsonl" is the events of all its runs, "script" what its model said, to be played again.

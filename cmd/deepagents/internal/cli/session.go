@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/thread"
@@ -35,12 +36,37 @@ func Follow(r *agent.Run, o *Output) (*agent.Result, error) {
 	return res, nil
 }
 
+// Again says how a thread is taken up again.
+type Again struct {
+	// Possible is false for a thread that is gone with the process.
+	Possible bool
+	// Data is the value of --data.
+	Data string
+}
+
+// Resume is the command line that goes on with a thread.
+func (a Again) Resume(id string) string {
+	s := "deepagents resume " + id
+	if a.Data != "" {
+		s += " --data " + quote(a.Data)
+	}
+	return s
+}
+
+// quote makes a word of a POSIX shell of a text.
+func quote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // Conclude turns the result of a run into the error of the command, nil for success.
-func Conclude(id string, res *agent.Result, err error, resumable bool) error {
+func Conclude(id string, c Again, res *agent.Result, err error) error {
 	if err != nil {
 		code := Code(err)
-		if resumable && res != nil && res.Status == thread.Stopped {
-			err = fmt.Errorf("%w\ngo on with: deepagents resume %s", err, id)
+		if c.Possible && res != nil && res.Status == thread.Stopped {
+			err = fmt.Errorf("%w\ngo on with: %s", err, c.Resume(id))
 		}
 		return &ExitError{code, err}
 	}
@@ -48,7 +74,7 @@ func Conclude(id string, res *agent.Result, err error, resumable bool) error {
 	case ExitOK:
 		return nil
 	case ExitPaused:
-		return &ExitError{ExitPaused, errors.New(Questions(id, res.Interrupts))}
+		return &ExitError{ExitPaused, errors.New(Questions(id, c, res.Interrupts))}
 	case ExitDenied:
 		return &ExitError{ExitDenied, errors.New(denials(res.Denials))}
 	}

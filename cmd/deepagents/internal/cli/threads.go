@@ -95,7 +95,7 @@ func Free(ctx context.Context, s thread.Store, id string) error {
 }
 
 // CheckNew refuses to begin a new task on a thread that waits for an answer or whose last run crashed.
-func CheckNew(ctx context.Context, s thread.Store, id string) error {
+func CheckNew(ctx context.Context, s thread.Store, id string, c Again) error {
 	v, err := LoadThread(ctx, s, id)
 	if errors.Is(err, thread.ErrNotFound) {
 		return nil
@@ -111,7 +111,7 @@ func CheckNew(ctx context.Context, s thread.Store, id string) error {
 		return err
 	}
 	if len(open) > 0 {
-		return Usagef("thread %s is paused: %d question(s) wait for an answer: use deepagents resume %s", id, len(open), id)
+		return Usagef("thread %s is paused: %d question(s) wait for an answer: use %s", id, len(open), c.Resume(id))
 	}
-	return Usagef("thread %s did not end: its process was killed: use deepagents resume %s", id, id)
+	return Usagef("thread %s did not end: its process was killed: use %s", id, c.Resume(id))
 }
