@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,6 +50,9 @@ func (m *Middleware) glob(ctx context.Context, args json.RawMessage) (tool.Resul
 	case err != nil:
 		return fail(ctx, globName, dir, err)
 	}
+	if m.compat() {
+		r.Paths = m.resolved(ctx, r.Paths)
+	}
 	out := m.o.PathList.render(r.Paths)
 	if r.Truncated {
 		out += "\n\n" + globCut
@@ -57,6 +61,19 @@ func (m *Middleware) glob(ctx context.Context, args json.RawMessage) (tool.Resul
 		out += "\n\n" + globHoles
 	}
 	return tool.Text(out), nil
+}
+
+// resolved returns where each path leads, as the older form shows links.
+func (m *Middleware) resolved(ctx context.Context, paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = p
+		if info, err := m.fs.Stat(ctx, p); err == nil && info.Resolved != "" {
+			out[i] = info.Resolved
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // tenths prints seconds with at least one digit after the point: "10.0".

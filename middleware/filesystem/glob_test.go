@@ -86,6 +86,8 @@ func TestGlob(t *testing.T) {
 		{name: "brackets", files: map[string]string{"a[1].py": ""}, tool: "glob", args: `{"pattern":"a\\[1\\].py"}`, want: "['/a[1].py']"},
 		{name: "brackets in the path", files: map[string]string{"app/[id]/p.tsx": ""}, tool: "glob", args: `{"pattern":"*.tsx","path":"/app/[id]"}`, want: "['/app/[id]/p.tsx']"},
 		{name: "link", kinds: diskOnly, files: map[string]string{"a.txt": "", "ln -> a.txt": ""}, tool: "glob", args: `{"pattern":"*.txt"}`, want: "['/a.txt']"},
+		{name: "two names", kinds: diskOnly, files: map[string]string{"a.txt": "", "b.txt -> a.txt": ""}, tool: "glob", args: `{"pattern":"*.txt"}`, want: "['/a.txt', '/b.txt']"},
+		{name: "two names, older form", o: compat, kinds: diskOnly, files: map[string]string{"a.txt": "", "b.txt -> a.txt": ""}, tool: "glob", args: `{"pattern":"*.txt"}`, want: "['/a.txt', '/a.txt']"},
 		{name: "link to a directory", kinds: diskOnly, files: map[string]string{"d/x.py": "", "dl -> d": ""}, tool: "glob", args: `{"pattern":"dl/*"}`, want: noFiles},
 		{name: "escaping path", kinds: diskOnly, files: map[string]string{"out -> /etc": ""}, tool: "glob", args: `{"pattern":"*","path":"/out"}`, want: "[err] Error: Path '/out' is outside the root directory"},
 		{name: "lines", files: globTree(), o: lineLists, tool: "glob", args: `{"pattern":"sub/**"}`, want: "/sub/b.py\n/sub/nested/c.py"},

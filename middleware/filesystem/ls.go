@@ -39,7 +39,7 @@ func (m *Middleware) ls(ctx context.Context, args json.RawMessage) (tool.Result,
 // lead.
 func (m *Middleware) shownName(e driver.Info) string {
 	name := e.Path
-	if m.compat() && e.Kind == driver.Link && e.Resolved != "" {
+	if m.compat() && e.Resolved != "" {
 		name = e.Resolved
 	}
 	if e.IsDir() && name != "/" {

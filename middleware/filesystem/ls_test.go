@@ -53,6 +53,7 @@ func TestLs(t *testing.T) {
 		ls("dangling link", "/", none, "dang -> nope"),
 		ls("link to a directory", "/", "['/d/', '/dl/']", "d/x", "dl -> d"),
 		ls("through a link", "/dl", "['/dl/x']", "d/x", "dl -> d"),
+		older(ls("through a link, older form", "/dl", "['/d/x', '/d/y/']", "d/x", "d/y/z", "dl -> d")),
 		both(ls("nested", "/a", "['/a/b/', '/a/d.txt']", "a/b/c.txt", "a/d.txt")),
 		state(ls("state, file", "/a.txt", none, "a.txt")),
 		state(ls("state, missing", "/nope", none)),

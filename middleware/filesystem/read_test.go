@@ -183,6 +183,25 @@ func TestReadBudget(t *testing.T) {
 	}
 }
 
+// The lines of a very large file are not counted to the end.
+func TestReadUnknownTotal(t *testing.T) {
+	const n = 66<<10 + 7
+	w := newWorld(t, onDisk, map[string]string{"f": strings.Repeat(strings.Repeat("x", 1023)+"\n", n)}, defaults)
+	x := strings.Repeat("x", 1023)
+	for _, c := range []struct {
+		offset int
+		want   string
+	}{
+		{10, "@@ lines 11-12 | next offset 12 @@\n" + x + "\n" + x},
+		{n - 1, fmt.Sprintf("@@ lines %d-%d of %d @@\n%s", n, n, n, x)},
+		{n, fmt.Sprintf("[err] Error: Line offset %d exceeds file length (%d lines)", n, n)},
+	} {
+		if got := w.call("read_file", args(t, "file_path", "/f", "offset", c.offset, "limit", 2)); got != c.want {
+			t.Errorf("offset %d: got %.100q", c.offset, got)
+		}
+	}
+}
+
 func TestReadBudgetKeepsClamp(t *testing.T) {
 	w := newWorld(t, onDisk, map[string]string{"f": strings.Repeat(strings.Repeat("x", 999)+"\n", 250)}, defaults)
 	got := w.call("read_file", `{"file_path":"/f","offset":-1}`)
