@@ -22,8 +22,10 @@ type Field struct {
 	name string
 	opts Options
 	// single: two updates of one step are a [ConcurrentError].
-	single      bool
-	zero        any
+	single bool
+	zero   any
+	// holds reports whether a value has the key's type.
+	holds       func(v any) bool
 	apply       func(cur, update any) (any, error)
 	decodeValue func(json.RawMessage) (any, error)
 	decodeUp    func(json.RawMessage) (any, error)
@@ -57,12 +59,17 @@ func NewKey[V, U any](name string, reduce func(V, U) (V, error), o Options) Key[
 	return Key[V, U]{&Field{
 		conflicts: conflicts,
 		name:      name, opts: o, zero: zero,
+		holds: func(v any) bool {
+			_, ok := as[V](v)
+			return ok
+		},
 		apply: func(cur, update any) (any, error) {
-			u, ok := update.(U)
+			v, _ := as[V](cur)
+			u, ok := as[U](update)
 			if !ok {
 				return nil, fmt.Errorf("state: update of key %q has type %T, want %s", name, update, reflect.TypeFor[U]())
 			}
-			return reduce(cur.(V), u)
+			return reduce(v, u)
 		},
 		decodeValue: decode[V],
 		decodeUp:    decode[U],
@@ -74,6 +81,12 @@ func Last[V any](name string, o Options) Key[V, V] {
 	k := NewKey(name, func(_, v V) (V, error) { return v, nil }, o)
 	k.field.single = true
 	return k
+}
+
+// as returns a value in its type. A nil is the zero value of an interface type, which holds no type of its own.
+func as[T any](v any) (T, bool) {
+	t, ok := v.(T)
+	return t, ok || v == nil && reflect.TypeFor[T]().Kind() == reflect.Interface
 }
 
 func decode[T any](raw json.RawMessage) (any, error) {

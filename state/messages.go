@@ -19,15 +19,29 @@ func Append(ms ...*message.Message) Update {
 }
 
 // Stamped returns the update with an id on every message that had none, so that replaying it always gives the same messages.
+// An update that cannot be read comes back as it is; applying it tells why.
 func (u Update) Stamped(newID func() string) Update {
-	if u.Key != Messages.Name() || u.Overwrites {
+	if u.Key != Messages.Name() {
 		return u
 	}
-	cs, ok := u.value.([]message.Change)
-	if !ok {
+	v, err := Messages.field.decodeUpdate(u)
+	if err != nil {
 		return u
 	}
-	var out []message.Change
+	switch v := v.(type) {
+	case []message.Change:
+		if cs, ok := stampChanges(v, newID); ok {
+			return Messages.Update(cs)
+		}
+	case message.List:
+		if l, ok := stampList(v, newID); ok {
+			return Messages.Overwrite(l)
+		}
+	}
+	return u
+}
+
+func stampChanges(cs []message.Change, newID func() string) (out []message.Change, changed bool) {
 	for i, c := range cs {
 		if c.Add == nil || c.Add.ID != "" {
 			continue
@@ -35,12 +49,27 @@ func (u Update) Stamped(newID func() string) Update {
 		if out == nil {
 			out = slices.Clone(cs)
 		}
-		m := c.Add.Clone()
-		m.ID = newID()
-		out[i] = message.Add(m)
+		out[i] = message.Add(stamp(c.Add, newID))
 	}
-	if out != nil {
-		u.value = out
+	return out, out != nil
+}
+
+func stampList(l message.List, newID func() string) (message.List, bool) {
+	var out []*message.Message
+	for i, m := range l.All() {
+		if m.ID != "" {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(l.Slice())
+		}
+		out[i] = stamp(m, newID)
 	}
-	return u
+	return message.NewList(out...), out != nil
+}
+
+func stamp(m *message.Message, newID func() string) *message.Message {
+	m = m.Clone()
+	m.ID = newID()
+	return m
 }

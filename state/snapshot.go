@@ -2,7 +2,10 @@ package state
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
@@ -58,36 +61,44 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	return append(b, raw...), err
 }
 
+// ErrNewer is the error of a snapshot that a newer version of this program wrote.
+var ErrNewer = errors.New("written by a newer version of this program")
+
 // Decode returns the state that [State.Encode] encoded, read with the keys of this schema.
 func (s *Schema) Decode(raw json.RawMessage) (State, error) {
 	var snap snapshot
-	if err := json.Unmarshal(raw, &snap); err != nil {
+	err := json.Unmarshal(raw, &snap)
+	if snap.V > 1 { // decoded first, so that it is known also when the rest cannot be read
+		return State{}, fmt.Errorf("state: snapshot has version %d, this program reads version 1: %w", snap.V, ErrNewer)
+	}
+	if err != nil {
 		return State{}, fmt.Errorf("state: snapshot: %w", err)
 	}
-	if snap.V > 1 {
-		return State{}, fmt.Errorf("state: snapshot has version %d, this program reads version 1: use a newer program", snap.V)
-	}
 	st := s.New()
-	for name, raw := range snap.Values {
-		var err error
-		if st, err = st.Apply(RawUpdate(name, true, raw)); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(snap.Values)) {
+		if st, err = st.Apply(RawUpdate(name, true, snap.Values[name])); err != nil {
 			return State{}, err
 		}
 	}
-	for name, f := range snap.Foreign {
-		us := f.Updates
-		if f.Value != nil {
-			us = append([]Update{RawUpdate(name, true, f.Value)}, us...)
+	return st.adopt(snap.Foreign)
+}
+
+// adopt folds what another schema did not own: into values where this one has the key, else as it is.
+func (s State) adopt(fs map[string]foreign) (State, error) {
+	for _, name := range slices.Sorted(maps.Keys(fs)) {
+		us := make([]Update, 0, len(fs[name].Updates)+1)
+		if v := fs[name].Value; v != nil {
+			us = append(us, RawUpdate(name, true, v))
 		}
-		for i := range us {
-			us[i].Key = name
+		for _, u := range fs[name].Updates {
+			us = append(us, RawUpdate(name, false, u.raw))
 		}
 		var err error
-		if st, err = st.Apply(us...); err != nil {
+		if s, err = s.Apply(us...); err != nil {
 			return State{}, err
 		}
 	}
-	return st, nil
+	return s, nil
 }
 
 // Output returns the values that a run's result shows, as JSON by name.
@@ -123,13 +134,13 @@ func (s State) Public() State {
 	return n
 }
 
-// As returns the state read with another schema: values of shared keys are kept, the others become foreign.
+// As returns the state read with another schema: values of shared keys are kept, the others become foreign, and what was foreign
+// becomes a value again where the schema owns it.
 func (s State) As(schema *Schema) (State, error) {
 	if s.schema == schema {
 		return s, nil
 	}
 	n := schema.New()
-	n.foreign = s.foreign
 	n.vals = make([]any, len(schema.fields))
 	var moved []Update
 	for i, v := range s.vals {
@@ -141,7 +152,15 @@ func (s State) As(schema *Schema) (State, error) {
 			n.vals[j] = v
 			continue
 		}
-		moved = append(moved, Update{Key: f.name, Overwrites: true, value: v})
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return State{}, fmt.Errorf("state: key %q: %w", f.name, err)
+		}
+		moved = append(moved, RawUpdate(f.name, true, raw)) // raw: a key of the same name may have another type
 	}
-	return n.Apply(moved...)
+	n, err := n.Apply(moved...)
+	if err != nil {
+		return State{}, err
+	}
+	return n.adopt(s.foreign)
 }

@@ -41,18 +41,27 @@ func (s *Schema) Fields() []*Field { return slices.Clone(s.fields) }
 
 // Field returns the field of that name.
 func (s *Schema) Field(name string) (*Field, bool) {
-	i, ok := s.index[name]
+	i, ok := s.at(name)
 	if !ok {
 		return nil, false
 	}
 	return s.fields[i], true
 }
 
+// at returns the place of a key. The schema of the zero state is nil and has no keys.
+func (s *Schema) at(name string) (int, bool) {
+	if s == nil {
+		return 0, false
+	}
+	i, ok := s.index[name]
+	return i, ok
+}
+
 // New returns the empty state of this schema.
 func (s *Schema) New() State { return State{schema: s} }
 
 // State is an immutable set of values. Keys that nobody owns keep what is known of them: the last raw value and the updates
-// since, so that they are whole again when their owner comes back.
+// since, so that they are whole again when their owner comes back. The zero State is empty and owns no key.
 type State struct {
 	schema  *Schema
 	vals    []any
@@ -68,10 +77,7 @@ type foreign struct {
 func (s State) Schema() *Schema { return s.schema }
 
 func (s State) value(f *Field) (any, bool) {
-	if s.schema == nil {
-		return nil, false
-	}
-	i, ok := s.schema.index[f.name]
+	i, ok := s.schema.at(f.name)
 	if !ok || s.vals == nil || s.vals[i] == nil || s.schema.fields[i] != f {
 		return nil, false
 	}
@@ -92,8 +98,10 @@ func (s State) Apply(us ...Update) (State, error) {
 		return s, nil
 	}
 	n := s
-	n.vals = make([]any, len(s.schema.fields))
-	copy(n.vals, s.vals)
+	if s.schema != nil {
+		n.vals = make([]any, len(s.schema.fields))
+		copy(n.vals, s.vals)
+	}
 	for _, u := range us {
 		var err error
 		if n, err = n.applyOne(u); err != nil {
@@ -104,7 +112,7 @@ func (s State) Apply(us ...Update) (State, error) {
 }
 
 func (s State) applyOne(u Update) (State, error) {
-	i, ok := s.schema.index[u.Key]
+	i, ok := s.schema.at(u.Key)
 	if !ok {
 		return s.applyForeign(u)
 	}
@@ -114,6 +122,9 @@ func (s State) applyOne(u Update) (State, error) {
 		return s, err
 	}
 	if u.Overwrites {
+		if !f.holds(v) {
+			return s, fmt.Errorf("state: value of key %q has type %T", u.Key, v)
+		}
 		s.vals[i] = v
 		return s, nil
 	}
@@ -228,8 +239,12 @@ func (s State) Without(names ...string) State {
 	n := s
 	n.vals = slices.Clone(s.vals)
 	for _, name := range names {
-		if i, ok := s.schema.index[name]; ok && n.vals != nil {
+		if i, ok := s.schema.at(name); ok && n.vals != nil {
 			n.vals[i] = nil
+		}
+		if _, ok := n.foreign[name]; ok {
+			n.foreign = maps.Clone(n.foreign)
+			delete(n.foreign, name)
 		}
 	}
 	return n
