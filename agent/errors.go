@@ -72,7 +72,7 @@ func causeOf(status thread.Status, err error, denied bool) (cause string, code i
 		return "timeout", 124
 	case errors.Is(err, model.ErrAuth):
 		return "auth", 3
-	case errors.Is(err, policy.ErrDenied):
+	case errors.Is(err, policy.ErrDenied), errors.Is(err, ErrNobody):
 		return "denied", 4
 	case errors.Is(err, ErrCancelled), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "cancelled", 130

@@ -24,17 +24,18 @@ const (
 // hub numbers the events of a run and hands them to any number of readers. Nobody waits for a reader: one that falls behind the
 // ring reads the store.
 type hub struct {
-	store          thread.Store
-	fence          int64
-	thread, run    string
-	now            func() time.Time
-	log            *slog.Logger
-	mu             sync.Mutex
-	slots          []slot
-	base, next     int64
-	reserved       int64
-	pendingFrom    int64
-	done           bool
+	store       thread.Store
+	fence       int64
+	thread, run string
+	now         func() time.Time
+	log         *slog.Logger
+	mu          sync.Mutex
+	slots       []slot
+	base, next  int64
+	reserved    int64
+	pendingFrom int64
+	// ended: the run's last event has its number; a stray goroutine of a tool gets none after it.
+	ended, done    bool
 	waiting        bool
 	wake           chan struct{}
 	queue          []Event
@@ -66,6 +67,9 @@ func newHub(last int64) *hub {
 func (h *hub) emit(ns []string, d EventData) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
 	ev := h.push(ns, h.now(), d, slotReady)
 	h.queue = append(h.queue, ev)
 	switch {
@@ -107,7 +111,7 @@ func (h *hub) number(e *thread.Entry) (first, high int64) {
 	}
 	h.reserved = h.next - 1 + reserveAhead
 	if e.Kind == thread.KindRunEnded {
-		h.reserved = h.next - 1
+		h.reserved, h.ended = h.next-1, true
 	}
 	return first, h.reserved
 }
@@ -203,7 +207,7 @@ func (h *hub) flush() {
 // stopFlushing ends the background work. Later live events are for the readers of this process only.
 func (h *hub) stopFlushing() {
 	h.mu.Lock()
-	h.queue = nil
+	h.queue, h.ended = nil, true
 	if h.armed && h.timer.Stop() {
 		h.armed = false
 		h.flushes.Done()

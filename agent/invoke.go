@@ -44,6 +44,8 @@ func invoke(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if !ok {
 		return tool.Result{}, errors.New("agent: a tool wrapper replaced the context: pass on the one it was given")
 	}
+	// A wrapper may call again after an error: what the earlier try came to is void.
+	inv.denied, inv.rejected, inv.executed = nil, nil, nil
 	for {
 		p := inv.prepare(ctx, c)
 		if p.problem != nil {
@@ -129,6 +131,8 @@ func (t *Toolset) approve(ctx context.Context, inv *invocation, p prepared, c to
 	}
 	switch d.Type {
 	case decideApprove:
+		// The approval is for the call: a wrapper that tries it again does not ask again.
+		inv.granted = append(slices.Clip(inv.granted), asked...)
 		return nil, nil
 	case decideEdit:
 		args, err := editedArgs(p.entry, d)

@@ -47,7 +47,7 @@ func (x *execution) loop(ctx context.Context) (thread.Status, error) {
 			return thread.Stopped, fmt.Errorf("thread %s goes on at %q, which this agent does not have", x.s.thread, x.sp.Next)
 		}
 		if ctx.Err() != nil {
-			return thread.Stopped, errors.Join(context.Cause(ctx), x.close(ctx))
+			return x.cut(ctx)
 		}
 		var m move
 		var err error
@@ -65,7 +65,7 @@ func (x *execution) loop(ctx context.Context) (thread.Status, error) {
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return thread.Stopped, errors.Join(context.Cause(ctx), x.close(ctx))
+			return x.cut(ctx)
 		case err != nil:
 			return thread.Stopped, err
 		case m.status != "":
@@ -73,6 +73,16 @@ func (x *execution) loop(ctx context.Context) (thread.Status, error) {
 		}
 		n, ok = x.agent.nodes.find(m.next, "")
 	}
+}
+
+// cut ends an execution whose context has ended. A sub-agent whose caller waits for an answer is left as it is: it goes on
+// together with the caller.
+func (x *execution) cut(ctx context.Context) (thread.Status, error) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, run.ErrInterrupted) {
+		return thread.Waiting, nil
+	}
+	return thread.Stopped, errors.Join(cause, x.close(ctx))
 }
 
 // commit makes the commit entry of a step.
@@ -100,12 +110,19 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	step := x.sp.Step
-	sc := x.newScope(run.Info{Task: fmt.Sprintf("%s@%d", n.name, step), Step: step}, x.sp.State, cancel)
+	task := fmt.Sprintf("%s@%d", n.name, step)
+	if x.waiting(task) {
+		return move{status: thread.Waiting}, nil
+	}
+	sc := x.newScope(run.Info{Task: task, Step: step}, x.sp.State, cancel)
 	t := &Turn{x: x, tx: sc.tx}
 	err := callHook(run.With(ctx, sc), n, t)
 	us := sc.tx.Close()
 	if sc.isWaiting() {
 		return move{status: thread.Waiting}, nil
+	}
+	if err == nil {
+		err = sc.refusal()
 	}
 	if err != nil {
 		return move{}, fmt.Errorf("%s: %w", n.name, err)
@@ -120,19 +137,29 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 		es, applied = append(es, e), append(applied, e.ID)
 	}
 	if t.jump != "" && n.phase == phaseAfterModel {
-		closing := x.closeCalls(step, fmt.Sprintf("%s ended the turn before it ran", n.name))
+		closing := x.closeCalls(t.tx.State(), t.answered, fmt.Sprintf("%s ended the turn before it ran", n.name))
 		for _, e := range closing {
 			applied = append(applied, e.ID)
 		}
 		es = append(es, closing...)
 	}
 	if len(es) > 0 {
-		es = append(es, x.commit(step, n.name, next, thread.SourceLoop, applied...))
-		if err := x.s.append(ctx, true, es...); err != nil {
+		commit := x.commit(step, n.name, next, thread.SourceLoop, applied...)
+		if c, ok := commit.Body.(*thread.Commit); ok {
+			x.sp.Check(c, es)
+		}
+		if err := x.s.append(ctx, true, append(es, commit)...); err != nil {
 			return move{}, err
 		}
 	}
 	return move{next: next}, nil
+}
+
+// waiting reports whether a hook or a model call has asked something that has no answer yet: running it again would only ask
+// the same again.
+func (x *execution) waiting(task string) (yes bool) {
+	x.s.journal.View(func(*thread.View) { yes = x.sp.Waiting(task) })
+	return yes
 }
 
 // callHook calls the method that belongs to the phase, and turns a panic into an error.
@@ -207,29 +234,28 @@ func pendingCalls(msgs message.List) (last *message.Message, calls []message.Too
 
 // close ends the step that a cancelled run was in: ended calls keep their results, the others get one that says what is known.
 func (x *execution) close(ctx context.Context) error {
-	es := x.closeStep("the run was cancelled before it was done")
-	if len(es) == 0 {
+	if x.sp.Next != nodeTools {
 		return nil
 	}
+	es := x.closeStep("the run was cancelled before it was done")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	return x.s.journal.Append(ctx, true, es...)
 }
 
-// closeStep returns the entries that end a step of the tools that is not finished, or none.
+// closeStep returns the entries that end a turn whose calls are not all done, or none.
 func (x *execution) closeStep(why string) []thread.Entry {
-	if x.sp.Next != nodeTools {
+	closing := x.closeCalls(x.sp.State, nil, why)
+	if len(closing) == 0 && x.sp.Next != nodeTools {
 		return nil
 	}
-	step := x.sp.Step
-	closing := x.closeCalls(step, why)
 	done, ids := x.stepResults(closing)
-	return append(closing, x.commitResults(step, x.agent.nodes.head(), done, ids))
+	return append(closing, x.commitResults(x.sp.Step, x.agent.nodes.head(), done, ids))
 }
 
-// closeCalls returns results for the pending calls that have none.
-func (x *execution) closeCalls(step int, why string) []thread.Entry {
-	last, calls := pendingCalls(state.Messages.In(x.sp.State))
+// closeCalls returns results for the pending calls that have none: what a hook answered, else what is known.
+func (x *execution) closeCalls(st state.State, answered []thread.CallEnded, why string) []thread.Entry {
+	last, calls := pendingCalls(state.Messages.In(st))
 	var es []thread.Entry
 	x.s.journal.View(func(*thread.View) {
 		for _, c := range calls {
@@ -237,18 +263,36 @@ func (x *execution) closeCalls(step int, why string) []thread.Entry {
 			if _, ok := x.sp.Ended[task]; ok {
 				continue
 			}
-			if d, ok := x.sp.Answered[task]; ok {
-				es = append(es, x.entry(step, d))
-				continue
+			d := x.sp.Answered[task]
+			for i := range answered {
+				if answered[i].Task == task {
+					d = &answered[i]
+				}
 			}
-			if x.sp.Flying[task] {
-				es = append(es, x.entry(step, x.result(task, c, thread.Unknown, unknownText)))
-				continue
+			if d == nil {
+				d = x.closed(task, c, why)
 			}
-			es = append(es, x.entry(step, x.result(task, c, thread.Cancelled, "Error: the call was not executed: "+why+".")))
+			es = append(es, x.entry(x.sp.Step, d))
 		}
 	})
 	return es
+}
+
+// closed is the result of a call that nothing is known of but whether its code was started. The start of a call that can be
+// repeated is not recorded.
+func (x *execution) closed(task string, c message.ToolCall, why string) *thread.CallEnded {
+	if x.sp.Flying[task] {
+		return x.result(task, c, thread.Unknown, unknownText)
+	}
+	name := c.Name
+	if r, ok := x.sp.Replaced[task]; ok {
+		name = r.Name
+	}
+	e := x.agent.Toolset.tools[name]
+	if x.sp.Next == nodeTools && e != nil && e.spec.Hints.Repeatable() && !e.spec.Hints.ReadOnly {
+		return x.result(task, c, thread.Cancelled, "Error: the call has no result: "+why+". If it had begun, it may have taken effect.")
+	}
+	return x.result(task, c, thread.Cancelled, "Error: the call was not executed: "+why+".")
 }
 
 // unknownText tells the model about a call that was started and whose end nobody saw (design decision A3).

@@ -17,11 +17,17 @@ import (
 
 // model asks the model and commits its answer.
 func (x *execution) model(ctx context.Context) (move, error) {
+	step := x.sp.Step
+	if x.waiting(modelTask(step)) {
+		return move{status: thread.Waiting}, nil
+	}
 	if err := x.s.countTurn(); err != nil {
 		return move{}, err
 	}
-	step := x.sp.Step
-	resp, err := x.askModel(ctx, step)
+	resp, waiting, err := x.askModel(ctx, step)
+	if waiting {
+		return move{status: thread.Waiting}, nil
+	}
 	if err != nil {
 		return move{}, err
 	}
@@ -68,11 +74,13 @@ type modelCall struct{ attempt int }
 
 type modelCallKey struct{}
 
-// askModel runs the wrappers around the model.
-func (x *execution) askModel(ctx context.Context, step int) (resp Response, err error) {
+func modelTask(step int) string { return nodeModel + "@" + strconv.Itoa(step) }
+
+// askModel runs the wrappers around the model. When one of them waits for an answer, whatever they return is discarded.
+func (x *execution) askModel(ctx context.Context, step int) (resp Response, waiting bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	sc := x.newScope(run.Info{Task: nodeModel + "@" + strconv.Itoa(step), Step: step}, x.sp.State, cancel)
+	sc := x.newScope(run.Info{Task: modelTask(step), Step: step}, x.sp.State, cancel)
 	defer sc.tx.Close()
 	mc := new(modelCall)
 	id := x.agent.c.NewID()
@@ -90,14 +98,18 @@ func (x *execution) askModel(ctx context.Context, step int) (resp Response, err 
 		}
 	}()
 	resp, err = x.agent.wrap(context.WithValue(run.With(ctx, sc), modelCallKey{}, mc), req)
-	if err != nil {
-		return resp, err
-	}
-	if resp.Message == nil {
-		return resp, errors.New("agent: a model wrapper returned no message and no error")
+	switch {
+	case sc.isWaiting():
+		return resp, true, nil
+	case err != nil:
+		return resp, false, err
+	case sc.refusal() != nil:
+		return resp, false, sc.refusal()
+	case resp.Message == nil:
+		return resp, false, errors.New("agent: a model wrapper returned no message and no error")
 	}
 	resp.Message = x.stampAnswer(resp.Message, id)
-	return resp, nil
+	return resp, false, nil
 }
 
 func (x *execution) delta(id string, attempt int, d model.Delta) {

@@ -84,6 +84,9 @@ func (x *execution) suspend(ctx context.Context, sc *scope) error {
 			}
 		}
 	})
+	if len(inner) == 0 {
+		return run.ErrInterrupted // the call itself waits, not the sub-agent
+	}
 	i := sc.interrupt(run.Question{Kind: "subagent"}, nil)
 	i.Inner = inner
 	if err := x.s.append(ctx, true, sc.x.entry(sc.info.Step, i)); err != nil {

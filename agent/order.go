@@ -21,12 +21,23 @@ func conflict(a, b []policy.Action) bool {
 	return false
 }
 
-// waits returns for each call of a message the earlier calls it waits for.
+// waits returns for each call of a message the earlier calls it waits for, in call order.
 func waits(actions [][]policy.Action) [][]int {
 	out := make([][]int, len(actions))
 	for i := range actions {
+		// A call sees what those it waits for have seen, so it waits for theirs as well.
+		need := make([]bool, i)
 		for j := range i {
-			if conflict(actions[j], actions[i]) {
+			if !conflict(actions[j], actions[i]) {
+				continue
+			}
+			need[j] = true
+			for _, k := range out[j] {
+				need[k] = true
+			}
+		}
+		for j, ok := range need {
+			if ok {
 				out[i] = append(out[i], j)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/deepagents-go/deepagents/message"
-	"github.com/deepagents-go/deepagents/run"
 	"github.com/deepagents-go/deepagents/state"
 	"github.com/deepagents-go/deepagents/thread"
 	"github.com/deepagents-go/deepagents/thread/memory"
@@ -234,6 +233,9 @@ func (s *session) open(ctx context.Context, in Input, opts runOptions, r *Run) e
 	if err != nil {
 		return err
 	}
+	if in.fresh() && len(in.Answers) > 0 {
+		return fmt.Errorf("%w: new input drops what waits for an answer: give the answers alone, then the input", ErrAnswer)
+	}
 	answers, err := s.agent.answers(view, in.Answers)
 	if err != nil {
 		return err
@@ -437,12 +439,4 @@ func lastAssistant(l message.List) *message.Message {
 		}
 	}
 	return nil
-}
-
-// refuse is the error of a question that is not put to anybody.
-func (s *session) refuse(q run.Question) error {
-	if s.onAsk == FailAsks && q.Kind != kindApproval {
-		s.fail(fmt.Errorf("question %q: %w", q.Kind, ErrNobody))
-	}
-	return ErrNobody
 }

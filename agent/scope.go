@@ -30,6 +30,8 @@ type scope struct {
 	// asked counts the askings of each question; waiting says that one of them has no answer.
 	asked   map[string]int
 	waiting bool
+	// refused is the first question that ended the run ([FailAsks]).
+	refused error
 	// nested counts the sub-agents of the call.
 	nested  int
 	granted []policy.Action
@@ -60,7 +62,7 @@ func (s *scope) Ask(ctx context.Context, q run.Question) (json.RawMessage, error
 		return answer.Value, nil
 	}
 	if s.x.s.onAsk != Pause {
-		return nil, s.x.s.refuse(q)
+		return nil, s.refuse(q)
 	}
 	if s.x.s.volatile {
 		return nil, tool.Fatal(fmt.Errorf("%s asks %q, but the agent has no Config.Threads, so that nobody could answer later: set one", s.info.Task, q.Kind))
@@ -70,6 +72,26 @@ func (s *scope) Ask(ctx context.Context, q run.Question) (json.RawMessage, error
 	}
 	s.wait()
 	return nil, run.ErrInterrupted
+}
+
+// refuse is the error of a question that is not put to anybody.
+func (s *scope) refuse(q run.Question) error {
+	if s.x.s.onAsk == FailAsks {
+		err := fmt.Errorf("question %q: %w", q.Kind, ErrNobody)
+		s.mu.Lock()
+		if s.refused == nil {
+			s.refused = err
+		}
+		s.mu.Unlock()
+		s.cancel(err)
+	}
+	return ErrNobody
+}
+
+func (s *scope) refusal() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // wait marks the call as waiting and cancels it.

@@ -285,6 +285,14 @@ func (x *execution) runCall(ctx context.Context, t *toolStep, i int, base state.
 	return x.execute(ctx, t.step, j, base, attempt, granted)
 }
 
+// unasked is the error of a run that a question ended: the denial when there is one, since it says more.
+func unasked(refused error, d *policy.DeniedError, err error) error {
+	if d != nil || errors.As(err, &d) {
+		return d
+	}
+	return refused
+}
+
 // parallelText is the text of file-tools.md 4.6.
 const parallelText = "Error: parallel file mutations to the same path are not allowed."
 
@@ -333,8 +341,9 @@ func (x *execution) execute(ctx context.Context, step int, j *job, base state.St
 		return outcome{err: context.Cause(ctx)}
 	case err != nil && tool.IsFatal(err):
 		return x.abort(step, j, err)
-	case inv.denied != nil && x.s.onAsk == FailAsks && inv.denied.Verdict.Decision == policy.Deny:
-		return x.abort(step, j, inv.denied)
+	case sc.refusal() != nil:
+		closeBody(res)
+		return x.abort(step, j, unasked(sc.refusal(), inv.denied, err))
 	}
 	kind, failure := thread.OK, err
 	if err != nil {

@@ -278,11 +278,15 @@ func (s *Space) snapshot(e Entry, b *Snapshot) error {
 	return nil
 }
 
-// Check finds out what happens when the results of calls are applied in order: which updates cannot be applied, and which
-// replace what another call changed. It fills in the commit.
+// Check finds out what happens when the results of calls, after the update of a hook, are applied in order: which updates cannot
+// be applied, and which replace what another call changed. It fills in the commit.
 func (s *Space) Check(c *Commit, ended []Entry) {
 	step := state.NewStep(s.State)
 	for _, e := range ended {
+		if u, ok := e.Body.(*Update); ok {
+			step.Apply(u.Updates...) //nolint:errcheck // they were checked when they were written
+			continue
+		}
 		b, ok := e.Body.(*CallEnded)
 		if !ok || len(b.Updates) == 0 {
 			continue

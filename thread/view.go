@@ -135,12 +135,13 @@ func (v *View) Waiting(s *Space, task string) bool {
 	if s.Waiting(task) {
 		return true
 	}
+	var inner []string
 	for _, i := range s.Interrupts {
-		if i.Task == task && len(i.Inner) > 0 {
-			return v.allOpen(i.Inner)
+		if i.Task == task {
+			inner = append(inner, i.Inner...)
 		}
 	}
-	return false
+	return len(inner) > 0 && v.allOpen(inner)
 }
 
 func (v *View) allOpen(ids []string) bool {
