@@ -26,14 +26,14 @@ func treeTests() []test {
 }
 
 // timed runs a line with a short limit and wants it to run out of time.
-func (s *suite) timed(line string) sandbox.Result {
+func (s *suite) timed(line string, limit time.Duration) sandbox.Result {
 	s.Helper()
-	r := s.exec(sandbox.Command{Line: line, Timeout: time.Second}, sandbox.RunOptions{})
+	r := s.exec(sandbox.Command{Line: line, Timeout: limit}, sandbox.RunOptions{})
 	s.expect(r.Exit, sandbox.TimedOut, sandbox.TimeoutCode)
 	if r.Exit.Background != 0 {
 		s.Errorf("%d background processes after a timeout", r.Exit.Background)
 	}
-	if r.Limit != time.Second || !r.Custom {
+	if r.Limit != limit || !r.Custom {
 		s.Errorf("the limit is told as %s (custom %t)", r.Limit, r.Custom)
 	}
 	s.gone()
@@ -50,7 +50,7 @@ func timeoutTree(s *suite) {
 		"echo begin; " + grandchild,
 		"echo begin; trap '' TERM INT HUP; " + grandchild + " & wait",
 	} {
-		out := string(s.timed(line).Output)
+		out := string(s.timed(line, time.Second).Output)
 		if !strings.HasPrefix(out, "begin\n") || !strings.Contains(out, "tick\n") {
 			s.Errorf("%q: partial output %q", line, out)
 		}
@@ -60,7 +60,7 @@ func timeoutTree(s *suite) {
 		s.script("while :; do date; sleep 1; done") + " | cat",
 		s.script("sleep 300") + " | " + s.script("sleep 300") + " | " + s.script("sleep 300"),
 	} {
-		s.timed(line)
+		s.timed(line, 400*time.Millisecond)
 	}
 }
 
@@ -85,20 +85,20 @@ func timeoutHidden(s *suite) {
 		)
 	}
 	for _, line := range lines {
-		s.timed(line)
+		s.timed(line, 400*time.Millisecond)
 	}
 }
 
 func forkBomb(s *suite) {
 	// Each level starts two more: 2^6 leaves, which sleep.
 	const bomb = `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & wait; else sleep 300; fi; }; f 6`
-	s.timed(s.script(bomb))
-	s.timed(s.script("trap '' TERM; " + bomb))
+	s.timed(s.script(bomb), time.Second)
+	s.timed(s.script("trap '' TERM; "+bomb), time.Second)
 	if s.sh("command -v setsid").Exit.Code != 0 {
 		s.Log("the sandbox has no setsid: not tested")
 		return
 	}
-	s.timed(`n=40; while [ $n -gt 0 ]; do setsid ` + s.script("sleep 300; true") + ` >/dev/null 2>&1 & n=$((n-1)); done; wait`)
+	s.timed(`n=40; while [ $n -gt 0 ]; do setsid `+s.script("sleep 300; true")+` >/dev/null 2>&1 & n=$((n-1)); done; wait`, time.Second)
 }
 
 func noTimeout(s *suite) {
