@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deepagents-go/deepagents/middleware/filesystem"
+	"github.com/deepagents-go/deepagents/state"
 	"github.com/deepagents-go/deepagents/tool"
 )
 
@@ -154,5 +155,28 @@ func TestStaleGuard(t *testing.T) {
 		if got := s.do(); got != s.want {
 			t.Fatalf("%s: got %q, want %q", s.what, got, s.want)
 		}
+	}
+}
+
+// What the stale guard knows survives a snapshot.
+func TestStaleGuardSurvives(t *testing.T) {
+	w := newWorld(t, onDisk, map[string]string{"f": "v1\n", "g": ""}, filesystem.Options{StaleGuard: true})
+	w.call("read_file", `{"file_path":"/f"}`)
+	w.call("read_file", `{"file_path":"/g"}`)
+	s := w.scope.tx.State()
+	raw, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := s.Schema().Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.scope.tx = state.NewTx(restored)
+	if err := os.WriteFile(filepath.Join(w.root, "f"), []byte("not v1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.call("edit_file", `{"file_path":"/f","old_string":"v1","new_string":"v2"}`); !strings.Contains(got, "changed since it was read") {
+		t.Errorf("got %q", got)
 	}
 }
