@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/deepagents-go/deepagents/backend"
@@ -25,9 +24,7 @@ func TestHostileTree(t *testing.T) {
 		files[fmt.Sprintf("many/%02d/%04d", i%50, i)] = ""
 	}
 	w := newWorld(t, onDisk, files, defaults)
-	if err := syscall.Mkfifo(filepath.Join(w.root, "fifo"), 0o600); err != nil {
-		t.Skip("no FIFO here:", err)
-	}
+	mkfifo(t, filepath.Join(w.root, "fifo"))
 	sock, err := net.Listen("unix", filepath.Join(w.root, "s"))
 	if err != nil {
 		t.Skip("no socket here:", err)
