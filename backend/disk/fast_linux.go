@@ -118,14 +118,6 @@ func modeOf(m uint32) fs.FileMode {
 	return mode
 }
 
-func (f *fast) openDir(rel string) (driver.DirHandle, error) {
-	fd, err := f.openat2(rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, err
-	}
-	return &fastDir{fd}, nil
-}
-
 func (f *fast) list(rel string) (lister, error) {
 	fd, err := f.openat2(rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

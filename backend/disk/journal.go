@@ -82,7 +82,7 @@ func (j *journal) begin(r record) (*entry, error) {
 		return nil, fmt.Errorf("state directory: %w", bare(err))
 	}
 	e.f = f
-	if _, err := tryFlock(f); err == nil {
+	if _, err = tryFlock(f); err == nil {
 		err = e.write(r, false)
 	}
 	if err != nil {
