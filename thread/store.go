@@ -60,9 +60,11 @@ type Record struct {
 
 // Append is one atomic addition to a log.
 type Append struct {
-	// Fence is the fence of the lease, or 0 when no lease is needed (imports into a new thread).
+	// Fence is the fence of the lease, or 0 when no lease is needed (imports into a new thread). 0 is a [*BusyError] while
+	// somebody holds the lease.
 	Fence int64
-	// Branch is the branch to append to; empty means the head branch, which the first append creates.
+	// Branch is the branch to append to; empty means the head branch, which the first append creates. An unknown branch is
+	// [ErrNotFound].
 	Branch ID
 	// ExpectSeq must be the Seq of the last record of the branch, else [ErrConflict]; -1 means any, 0 an empty branch.
 	ExpectSeq int64
@@ -124,7 +126,8 @@ type Head struct {
 type Info struct {
 	Thread           string
 	Created, Updated time.Time
-	Records, Bytes   int64
+	// Records counts the records, Bytes the bytes of their data.
+	Records, Bytes int64
 	// Owner is who holds the lease, or "".
 	Owner string
 }
@@ -145,31 +148,37 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// Store keeps logs. It is safe for concurrent use. Thread ids match [ValidThread].
+// Store keeps logs. It is safe for concurrent use. Thread ids match [ValidThread]. A thread exists from its first append of
+// records or events on. Data that is added is copied; what is returned must not be changed.
 type Store interface {
 	// Acquire takes the lease of a thread, which need not exist yet. While another holder lives it returns a [*BusyError]; a
-	// holder that is known to be dead is replaced at once.
+	// holder that is known to be dead is replaced at once, one that is not when its time to live is over. Until somebody takes
+	// it, a lease whose time is over is still good.
 	Acquire(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error)
 	// Append adds records, all or none, and returns the Seq of the last one; the others precede it without gaps.
 	Append(ctx context.Context, thread string, a Append) (seq int64, err error)
-	// Read yields records in the order of Seq. A thread that does not exist is [ErrNotFound].
+	// Read yields records in the order of Seq, as they were when the range began. A thread or branch that does not exist is
+	// [ErrNotFound]. The range ends with [ErrConflict] when the thread is pruned meanwhile and the store cannot go on.
 	Read(ctx context.Context, thread string, q Query) iter.Seq2[Record, error]
 	// Head returns where a thread stands, or [ErrNotFound].
 	Head(ctx context.Context, thread string) (Head, error)
-	// Fork returns a new branch that shares everything up to and including the record at. The head stays where it is.
+	// Fork returns a new branch that shares everything up to and including the record at. The head stays where it is. An unknown
+	// record is [ErrNotFound].
 	Fork(ctx context.Context, thread string, fence int64, at ID) (ID, error)
 	// SetHead makes a branch the head.
 	SetHead(ctx context.Context, thread string, fence int64, branch ID) error
 	// List yields the threads, sorted by id.
 	List(ctx context.Context) iter.Seq2[Info, error]
-	// Prune removes the records of the head branch before the newest snapshot, except run_started records, and every branch
-	// that needs what was removed.
+	// Prune removes the records of the head branch that its newest snapshot of the main namespace stands for (up to its Base),
+	// except run_started records, and every other branch that needs what was removed: one whose newest snapshot was removed
+	// too or does not stand for all of it. Without a snapshot nothing is removed.
 	Prune(ctx context.Context, thread string, fence int64) error
 	// Delete removes a thread with everything it has. A thread that is leased is a [*BusyError].
 	Delete(ctx context.Context, thread string) error
 
 	// AppendEvents adds live events, in order, and raises the thread's EventHigh to the last one's Seq. They survive the death
-	// of the process, not a power cut, and cost no fsync. The oldest are dropped when the log passes its bound.
+	// of the process, not a power cut, and cost no fsync. The oldest are dropped when the log passes its bound. An event that
+	// does not come after the last one of the log is [ErrConflict].
 	AppendEvents(ctx context.Context, thread string, fence int64, events []Event) error
 	// Events yields the live events after a number. first is the number of the oldest event kept, or 0 when there is none.
 	Events(ctx context.Context, thread string, after int64) (first int64, events []Event, err error)

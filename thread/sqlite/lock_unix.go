@@ -79,8 +79,8 @@ func (l *locks) taken(n int64) (bool, error) {
 		return false, err
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if err == nil {
-		return false, f.Close()
+	if err == nil { // its holder died
+		return false, errors.Join(os.Remove(l.name(n)), f.Close())
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, f.Close()

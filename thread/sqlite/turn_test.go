@@ -17,27 +17,31 @@ func TestTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(t.Context(), path, Options{BusyTimeout: 300 * time.Millisecond})
+	b, err := Open(t.Context(), path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(ctx context.Context, id string) error {
-		_, err := b.Append(ctx, "t", thread.Append{ExpectSeq: -1, Records: []thread.Record{{ID: thread.ID(id)}}})
+	c, err := Open(t.Context(), path, Options{BusyTimeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(ctx context.Context, s *Store, id string) error {
+		_, err := s.Append(ctx, "t", thread.Append{ExpectSeq: -1, Records: []thread.Record{{ID: thread.ID(id)}}})
 		return err
 	}
 	if err := a.turn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := put(ctx, "cancelled"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("an append that waits for its turn does not follow its context: %v", err)
-	}
-	if err := put(t.Context(), "busy"); !errors.Is(err, thread.ErrBusy) {
+	if err := put(t.Context(), c, "busy"); !errors.Is(err, thread.ErrBusy) {
 		t.Errorf("the turn does not come: %v", err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := put(ctx, b, "cancelled"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an append that waits for its turn does not follow its context: %v", err)
+	}
 	done := make(chan error)
-	go func() { done <- put(t.Context(), "waited") }()
+	go func() { done <- put(t.Context(), b, "waited") }()
 	time.Sleep(20 * time.Millisecond)
 	a.endTurn()
 	if err := <-done; err != nil {
@@ -53,7 +57,7 @@ func TestTurn(t *testing.T) {
 	if len(ids) != 1 || ids[0] != "waited" {
 		t.Errorf("stored: %v", ids)
 	}
-	if err := errors.Join(a.Close(), b.Close()); err != nil {
+	if err := errors.Join(a.Close(), b.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
 }
