@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/internal/glob"
@@ -63,11 +64,11 @@ func classify(err error) (cause, string) {
 		{driver.ErrOutside, outside},
 		{driver.ErrLoop, loop},
 		{driver.ErrIsDir, isDir},
+		{fs.ErrNotExist, notExist}, // before the next: a path that leads through a file is both
 		{driver.ErrNotDir, notDir},
 		{driver.ErrNotRegular, notRegular},
 		{driver.ErrConflict, conflict},
 		{driver.ErrTooLarge, tooLarge},
-		{fs.ErrNotExist, notExist},
 		{fs.ErrPermission, permission},
 		{fs.ErrExist, exists},
 		{errors.ErrUnsupported, unsupported},
@@ -83,11 +84,14 @@ func classify(err error) (cause, string) {
 func reasonOf(err error) string {
 	var de *driver.Error
 	var pe *fs.PathError
+	var le *os.LinkError
 	switch {
 	case errors.As(err, &de):
 		return reasonOf(de.Err)
 	case errors.As(err, &pe):
 		return pe.Err.Error()
+	case errors.As(err, &le):
+		return le.Err.Error()
 	}
 	return err.Error()
 }

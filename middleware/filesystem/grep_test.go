@@ -62,7 +62,7 @@ func TestGrep(t *testing.T) {
 		named("default cap", grep(one("f", strings.Repeat("m\n", 1001)), "/f"+moreNote, "pattern", "m")),
 		named("exactly the default cap", grep(one("f", strings.Repeat("m\n", 1000)), "/f", "pattern", "m")),
 		named("no cap", with(filesystem.Options{GrepMaxCount: -1}, grep(one("f", strings.Repeat("m\n", 5000)), "/f: 5000", "pattern", "m", "output_mode", "count"))),
-		named("max_count 0", prefix(grep(one("f", "m\n"), "[err] arguments: validating /properties/max_count: exclusiveMinimum", "pattern", "m", "max_count", 0))),
+		named("max_count 0", prefix(grep(one("f", "m\n"), "[err] max_count: must be greater than 0", "pattern", "m", "max_count", 0))),
 		disk(grep(one("l -> l", ""), "[err] Error searching path '/l': too many levels of symbolic links", "pattern", "k", "path", "/l")),
 		named("max_count null", grep(one("f", "m\n"), "/f", "pattern", "m", "max_count", nil)),
 		named("unknown mode", grep(one("f", "m\n"), `[err] output_mode: must be one of "files_with_matches", "content", "count"`, "pattern", "m", "output_mode", "lines")),

@@ -40,6 +40,22 @@ func TestPaths(t *testing.T) {
 	})
 }
 
+// A path that leads through a file does not exist, for every tool but the one that would create it.
+func TestPathThroughAFile(t *testing.T) {
+	var rows []row
+	for _, c := range []struct{ tool, args, want string }{
+		{"ls", `{"path":"/a.txt/x"}`, "[err] Error: Path '/a.txt/x': not_a_directory"},
+		{"read_file", `{"file_path":"/a.txt/x"}`, "[err] Error: File '/a.txt/x' not found"},
+		{"write_file", `{"file_path":"/a.txt/x","content":""}`, "[err] Error writing file '/a.txt/x': not a directory"},
+		{"edit_file", `{"file_path":"/a.txt/x","old_string":"a","new_string":"b"}`, "[err] Error: File '/a.txt/x' not found"},
+		{"delete", `{"file_path":"/a.txt/x"}`, "[err] Error: '/a.txt/x' not found"},
+		{"grep", `{"pattern":"o","path":"/a.txt/x"}`, "[err] Error: Path '/a.txt/x' not found"},
+	} {
+		rows = append(rows, row{name: c.tool, files: threeLines, kinds: diskOnly, tool: c.tool, args: c.args, want: c.want})
+	}
+	runRows(t, rows)
+}
+
 // Errors never show a path of the host.
 func TestNoHostPaths(t *testing.T) {
 	long := ""
