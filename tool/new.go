@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -30,16 +31,28 @@ func Make[In, Out any](spec Spec, fn func(context.Context, In) (Out, error)) (To
 		return nil, fmt.Errorf("tool %q: a tool needs a name and a function", spec.Name)
 	}
 	if spec.Input == nil {
-		s, err := jsonschema.For[In](nil)
-		if err != nil {
-			return nil, fmt.Errorf("tool %q: input schema: %w", spec.Name, err)
-		}
-		relax(s)
-		if spec.Input, err = json.Marshal(s); err != nil {
+		var err error
+		if spec.Input, err = infer[In](); err != nil {
 			return nil, fmt.Errorf("tool %q: input schema: %w", spec.Name, err)
 		}
 	}
 	return &funcTool[In, Out]{spec: spec, fn: fn}, nil
+}
+
+// infer returns the schema of a type as encoding/json reads it.
+func infer[In any]() (json.RawMessage, error) {
+	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[json.RawMessage](): {},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	relax(s)
+	if s.Type != "object" {
+		return nil, fmt.Errorf("%s is no struct or map: arguments are an object", reflect.TypeFor[In]())
+	}
+	return json.Marshal(s)
 }
 
 // relax drops what some model APIs refuse: "additionalProperties": false, and "null" beside the type of an optional field.
@@ -47,14 +60,25 @@ func relax(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
-	s.AdditionalProperties = nil
-	if len(s.Types) == 2 && s.Types[0] == "null" {
-		s.Type, s.Types = s.Types[1], nil
+	if refusesAll(s.AdditionalProperties) {
+		s.AdditionalProperties = nil
+	}
+	relax(s.AdditionalProperties)
+	if len(s.Types) > 0 && s.Types[0] == "null" {
+		s.Types = s.Types[1:]
+	}
+	if len(s.Types) == 1 {
+		s.Type, s.Types = s.Types[0], nil
 	}
 	for _, p := range s.Properties {
 		relax(p)
 	}
 	relax(s.Items)
+}
+
+// refusesAll reports whether a schema is "false".
+func refusesAll(s *jsonschema.Schema) bool {
+	return s != nil && reflect.DeepEqual(*s, jsonschema.Schema{Not: &jsonschema.Schema{}})
 }
 
 type funcTool[In, Out any] struct {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/deepagents-go/deepagents/internal/jsonenc"
 )
 
 // Validator checks arguments against the input schema of a tool. It is built once and safe for concurrent use.
@@ -41,15 +44,16 @@ func NewValidator(s Spec) (*Validator, error) {
 // isPlain reports whether the top-level checks below are the whole schema, so that the general validator need not run.
 func isPlain(s *jsonschema.Schema) bool {
 	for _, p := range s.Properties {
-		if !scalar(p.Type) || len(p.Types) > 0 || p.Ref != "" || p.Pattern != "" || p.MinLength != nil || p.MaxLength != nil ||
-			p.Minimum != nil || p.Maximum != nil || p.ExclusiveMinimum != nil || p.ExclusiveMaximum != nil || p.MultipleOf != nil ||
-			p.Const != nil || p.Not != nil || p.If != nil || len(p.AllOf)+len(p.AnyOf)+len(p.OneOf) > 0 {
+		if !scalar(p.Type) || len(p.Types) > 0 || p.Ref != "" || p.DynamicRef != "" || p.Pattern != "" || p.MinLength != nil ||
+			p.MaxLength != nil || p.MultipleOf != nil || p.Const != nil || p.Not != nil || p.If != nil ||
+			len(p.AllOf)+len(p.AnyOf)+len(p.OneOf) > 0 {
 			return false
 		}
 	}
-	return s.AdditionalProperties == nil && len(s.PatternProperties) == 0 && s.PropertyNames == nil && s.Not == nil && s.If == nil &&
+	return (s.AdditionalProperties == nil || refusesAll(s.AdditionalProperties)) && len(s.PatternProperties) == 0 &&
+		s.PropertyNames == nil && s.Not == nil && s.If == nil && len(s.Enum) == 0 && s.Const == nil && len(s.Types) == 0 &&
 		len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.MinProperties == nil && s.MaxProperties == nil && s.Ref == "" &&
-		len(s.DependentRequired)+len(s.DependentSchemas) == 0 && s.UnevaluatedProperties == nil
+		s.DynamicRef == "" && len(s.DependentRequired)+len(s.DependentSchemas) == 0 && s.UnevaluatedProperties == nil
 }
 
 func scalar(t string) bool {
@@ -75,7 +79,7 @@ func (e *ArgsError) Error() string {
 // unknown arguments are ignored.
 func (v *Validator) Args(args json.RawMessage) (json.RawMessage, error) {
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(args, &m); err != nil {
+	if err := json.Unmarshal(args, &m); err != nil || m == nil {
 		return nil, &ArgsError{v.name, args, []string{"arguments: must be a JSON object"}}
 	}
 	var problems []string
@@ -83,6 +87,10 @@ func (v *Validator) Args(args json.RawMessage) (json.RawMessage, error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		p, ok := v.top.Properties[name]
 		if !ok {
+			if v.drops(name) {
+				delete(m, name)
+				changed = true
+			}
 			continue
 		}
 		raw, problem := coerce(p, m[name])
@@ -112,7 +120,24 @@ func (v *Validator) Args(args json.RawMessage) (json.RawMessage, error) {
 			return nil, &ArgsError{v.name, args, []string{"arguments: " + err.Error()}}
 		}
 	}
-	return args, v.general(args)
+	if err := v.general(args); err != nil {
+		return nil, err
+	}
+	return args, nil
+}
+
+// drops reports whether an unknown argument is taken out: one that the schema refuses, and one that differs from a known one
+// in case only, which encoding/json would read in place of the known one that was checked.
+func (v *Validator) drops(name string) bool {
+	if refusesAll(v.top.AdditionalProperties) && len(v.top.PatternProperties) == 0 {
+		return true
+	}
+	for known := range v.top.Properties {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *Validator) general(args json.RawMessage) error {
@@ -124,18 +149,46 @@ func (v *Validator) general(args json.RawMessage) error {
 		return &ArgsError{v.name, args, []string{"arguments: " + err.Error()}}
 	}
 	if err := v.full.Validate(val); err != nil {
-		return &ArgsError{v.name, args, []string{"arguments: " + lastReason(err)}}
+		return &ArgsError{v.name, args, []string{problem(err)}}
 	}
 	return nil
 }
 
-// lastReason leaves out the schema locations that the validator puts in front of its reason.
-func lastReason(err error) string {
+// problem turns an error of the general validator, "validating <location in the schema>: <reason>" several times over, into
+// "field: reason".
+func problem(err error) string {
+	const mark = "validating "
 	s := err.Error()
-	if i := strings.LastIndex(s, ": validating "); i >= 0 {
+	if i := strings.LastIndex(s, ": "+mark); i >= 0 {
 		s = s[i+2:]
 	}
-	return s
+	where, why, ok := strings.Cut(strings.TrimPrefix(s, mark), ": ")
+	if !ok {
+		return "arguments: " + s
+	}
+	return fieldOf(where) + ": " + why
+}
+
+// fieldOf names the field that a location in a schema speaks of: "/properties/edits/items/properties/old" is "edits[].old".
+func fieldOf(location string) string {
+	var b strings.Builder
+	parts := strings.Split(location, "/")
+	for i := 0; i < len(parts); i++ {
+		switch {
+		case (parts[i] == "properties" || parts[i] == "patternProperties") && i+1 < len(parts):
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			i++
+			b.WriteString(strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i]))
+		case parts[i] == "items":
+			b.WriteString("[]")
+		}
+	}
+	if b.Len() == 0 {
+		return "arguments"
+	}
+	return b.String()
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
@@ -148,18 +201,12 @@ func coerce(p *jsonschema.Schema, raw json.RawMessage) (out json.RawMessage, pro
 		if raw[0] != '"' {
 			return nil, "must be a string"
 		}
-	case "integer":
-		return number(raw, true)
-	case "number":
-		return number(raw, false)
-	case "boolean":
-		switch strings.ToLower(strings.Trim(string(raw), `"`)) {
-		case "true", "1":
-			return json.RawMessage("true"), ""
-		case "false", "0":
-			return json.RawMessage("false"), ""
+	case "integer", "number":
+		if raw, problem = number(raw, p.Type == "integer"); problem == "" {
+			problem = outside(p, raw)
 		}
-		return nil, "must be true or false"
+	case "boolean":
+		raw, problem = boolean(raw)
 	case "array":
 		if raw[0] != '[' {
 			return nil, "must be a list"
@@ -169,10 +216,23 @@ func coerce(p *jsonschema.Schema, raw json.RawMessage) (out json.RawMessage, pro
 			return nil, "must be an object"
 		}
 	}
+	if problem != "" {
+		return nil, problem
+	}
 	if len(p.Enum) > 0 && !inEnum(p.Enum, raw) {
 		return nil, "must be one of " + enumNames(p.Enum)
 	}
 	return raw, ""
+}
+
+func boolean(raw json.RawMessage) (json.RawMessage, string) {
+	switch strings.ToLower(strings.Trim(string(raw), `"`)) {
+	case "true", "1":
+		return json.RawMessage("true"), ""
+	case "false", "0":
+		return json.RawMessage("false"), ""
+	}
+	return nil, "must be true or false"
 }
 
 func number(raw json.RawMessage, whole bool) (json.RawMessage, string) {
@@ -187,36 +247,59 @@ func number(raw json.RawMessage, whole bool) (json.RawMessage, string) {
 		}
 		s = strings.TrimSpace(s)
 	}
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return json.RawMessage(s), ""
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return strconv.AppendInt(nil, n, 10), ""
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) || whole && (f != math.Trunc(f) || math.Abs(f) > 1<<53) {
 		return nil, want
 	}
 	if whole {
-		return json.RawMessage(strconv.FormatInt(int64(f), 10)), ""
+		return strconv.AppendInt(nil, int64(f), 10), ""
 	}
-	return json.RawMessage(strconv.FormatFloat(f, 'g', -1, 64)), ""
+	return strconv.AppendFloat(nil, f, 'g', -1, 64), ""
+}
+
+// outside says which bound a number passes.
+func outside(p *jsonschema.Schema, raw json.RawMessage) string {
+	if p.Minimum == nil && p.Maximum == nil && p.ExclusiveMinimum == nil && p.ExclusiveMaximum == nil {
+		return ""
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case err != nil:
+		return "must be a number"
+	case p.Minimum != nil && f < *p.Minimum:
+		return fmt.Sprintf("must be at least %v, got %s", *p.Minimum, raw)
+	case p.Maximum != nil && f > *p.Maximum:
+		return fmt.Sprintf("must be at most %v, got %s", *p.Maximum, raw)
+	case p.ExclusiveMinimum != nil && f <= *p.ExclusiveMinimum:
+		return fmt.Sprintf("must be greater than %v, got %s", *p.ExclusiveMinimum, raw)
+	case p.ExclusiveMaximum != nil && f >= *p.ExclusiveMaximum:
+		return fmt.Sprintf("must be less than %v, got %s", *p.ExclusiveMaximum, raw)
+	}
+	return ""
 }
 
 func inEnum(enum []any, raw json.RawMessage) bool {
-	for _, e := range enum {
-		if b, err := json.Marshal(e); err == nil && bytes.Equal(b, raw) {
-			return true
-		}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(enum, func(e any) bool { return reflect.DeepEqual(e, v) })
 }
 
 func enumNames(enum []any) string {
 	names := make([]string, len(enum))
 	for i, e := range enum {
-		b, err := json.Marshal(e)
-		if err != nil {
-			b = fmt.Append(nil, e)
+		if s, ok := e.(string); ok {
+			names[i] = string(jsonenc.String(nil, s))
+			continue
 		}
-		names[i] = string(b)
+		names[i] = fmt.Sprint(e)
+		if e == nil {
+			names[i] = "null"
+		}
 	}
 	return strings.Join(names, ", ")
 }
