@@ -244,7 +244,7 @@ func (a *Agent) UpdateState(ctx context.Context, threadID string, at thread.ID, 
 
 func (a *Agent) updateState(ctx context.Context, threadID string, lease thread.Lease, at thread.ID, node string, us []state.Update) (thread.ID, error) {
 	s := &session{agent: a, id: a.c.NewID(), thread: threadID, store: a.c.Threads, lease: lease}
-	v, _, err := s.load(ctx, at)
+	v, forked, err := s.load(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -277,7 +277,10 @@ func (a *Agent) updateState(ctx context.Context, threadID string, lease thread.L
 	}
 	up := x.entry(step, &thread.Update{Node: node, Updates: us})
 	commit := x.commit(step, node, to, thread.SourceUpdate, append(applied, up.ID)...)
-	return commit.ID, s.append(ctx, true, append(es, up, commit)...)
+	if err := s.append(ctx, true, append(es, up, commit)...); err != nil {
+		return "", err
+	}
+	return commit.ID, s.enter(ctx, forked)
 }
 
 // follow returns what comes after a node on a state.

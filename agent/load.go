@@ -10,7 +10,7 @@ import (
 	"github.com/deepagents-go/deepagents/thread"
 )
 
-// load folds the thread: at its head, or at an earlier checkpoint on a new branch.
+// load folds the thread: at its head, or at an earlier checkpoint on a new branch, which is not the head yet.
 func (s *session) load(ctx context.Context, from thread.ID) (v *thread.View, forked bool, err error) {
 	v, err = thread.Load(ctx, s.store, s.thread, "", s.agent.schema)
 	if err != nil || from == "" || from == v.Root.Head {
@@ -29,7 +29,16 @@ func (s *session) load(ctx context.Context, from thread.ID) (v *thread.View, for
 		return nil, false, fmt.Errorf("checkpoint %s: %w: it is a record, but no checkpoint", from, thread.ErrNotFound)
 	}
 	v.EventHigh = max(v.EventHigh, high)
-	return v, true, s.store.SetHead(ctx, s.thread, s.lease.Fence(), branch)
+	return v, true, nil
+}
+
+// enter makes a branch that was forked the head, once its first records are there: what is refused before leaves the thread as
+// it was.
+func (s *session) enter(ctx context.Context, forked bool) error {
+	if !forked {
+		return nil
+	}
+	return s.store.SetHead(context.WithoutCancel(ctx), s.thread, s.lease.Fence(), s.branch)
 }
 
 // pendingAnswer is an answer that was checked, and the namespace that asked.

@@ -258,6 +258,9 @@ func (s *session) open(ctx context.Context, in Input, opts runOptions, r *Run) e
 	if err := s.begin(ctx, x, in, opts, answers, forked); err != nil {
 		return err
 	}
+	if err := s.enter(ctx, forked); err != nil {
+		return err
+	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	go s.main(x, r)
 	return nil
