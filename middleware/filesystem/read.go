@@ -18,6 +18,8 @@ const (
 	defaultLines = 100
 	// maxLines keeps a limit that makes no sense from overflowing sums.
 	maxLines = 1 << 30
+	// maxPage is the number of characters that a page has at most, whatever ReadLimit says.
+	maxPage = 1 << 28
 
 	emptyFile = "System reminder: File exists but has empty contents"
 	noLines   = "System reminder: no lines were read because `limit` was %d. The file was not inspected and may have contents; retry with `limit` >= 1 to read it."
@@ -53,7 +55,7 @@ func (in readArgs) lines() int {
 func (m *Middleware) readText(ctx context.Context, path string, in readArgs) (tool.Result, error) {
 	w := backend.Window{Offset: in.Offset, Limit: in.lines(), Column: max(in.Column, 1)}
 	if m.o.ReadLimit > 0 {
-		w.MaxBytes = 4 * m.o.ReadLimit // a character has at most four bytes
+		w.MaxBytes = 4 * min(m.o.ReadLimit, maxPage) // a character has at most four bytes
 	}
 	l, err := m.fs.Read(ctx, path, w)
 	var binary *backend.BinaryError
