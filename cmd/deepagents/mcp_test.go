@@ -29,7 +29,7 @@ func mcpSession(ts *testscript.TestScript, neg bool, args []string) {
 		}}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	cmd := command(ts, append([]string{"mcp"}, args[1:]...))
+	cmd := command(ts, append([]string{"deepagents", "mcp"}, args[1:]...))
 	cmd.Stdout = nil // the transport's
 	session, err := client.Connect(ctx, &sdk.CommandTransport{Command: cmd}, nil)
 	ts.Check(err)

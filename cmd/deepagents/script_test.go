@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,12 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
+			fixit, err := filepath.Abs("../../examples/fixit")
+			if err != nil {
+				return err
+			}
+			e.Setenv("FIXIT", fixit)
+			e.Setenv("GOHOME", os.Getenv("HOME")) // where the go command finds its caches
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			return os.Mkdir(filepath.Join(e.WorkDir, "home"), 0o700)
 		},
@@ -47,6 +54,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "signal": signalled, "await": await, "gone": gone, "normal": normal, "pick": pick, "mcp": mcpSession, "asuser": asUser,
+			"newer": newer,
 		},
 	})
 }
@@ -75,6 +83,10 @@ func checkCode(ts *testscript.TestScript, want string, err error) {
 
 // command prepares deepagents outside of testscript's own running of commands.
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	if args[0] != "deepagents" {
+		ts.Fatalf("%s is not deepagents", args[0])
+	}
+	args = args[1:]
 	path := ts.Getenv("PATH")
 	cmd := exec.Command(filepath.Join(filepath.SplitList(path)[0], "deepagents"), args...)
 	cmd.Dir = ts.MkAbs(".")
@@ -163,6 +175,7 @@ var (
 	interrupt = regexp.MustCompile(`"[0-9a-f]{32}"`)
 	stamp     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	took      = regexp.MustCompile(`"duration_ms":\d+`)
+	generated = regexp.MustCompile(`\d{4}-\d\d-\d\d-[0-9a-f]{12}`)
 	built     = regexp.MustCompile(`"version":"[^"]*"`)
 )
 
@@ -178,6 +191,7 @@ func normal(ts *testscript.TestScript, neg bool, args []string) {
 		s = number(interrupt, `"QUESTION`, s)
 		s = regexp.MustCompile(`"QUESTION(\d+)`).ReplaceAllString(s, `"QUESTION$1"`)
 		s = stamp.ReplaceAllString(s, "TIME")
+		s = generated.ReplaceAllString(s, "THREAD")
 		s = took.ReplaceAllString(s, `"duration_ms":0`)
 		s = built.ReplaceAllString(s, `"version":"VERSION"`)
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(s), 0o600))
@@ -219,12 +233,28 @@ func pick(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(v))
 }
 
+// newer FILE makes a database one of a later version of this program.
+func newer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: newer FILE")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec("PRAGMA user_version = 99")
+	ts.Check(errors.Join(err, db.Close()))
+}
+
 // asuser CODE ARGS... runs deepagents as a user without rights when this is root, else as this user.
 func asUser(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: asuser CODE ARGS...")
 	}
 	cmd := command(ts, args[1:])
+	for _, path := range []string{cmd.Path, cmd.Dir} {
+		for dir := filepath.Dir(path); strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
+			ts.Check(os.Chmod(dir, 0o755)) // of temporary directories, so that the other user gets there
+		}
+	}
 	unprivileged(cmd)
 	checkCode(ts, args[0], cmd.Run())
 }
