@@ -84,7 +84,7 @@ func testEventsBeside(f *fixture) {
 
 // testEventBound checks that old events go and that what is left is the newest part without a hole.
 func testEventBound(f *fixture) {
-	const total, batch = 40000, 500
+	const total, batch = 12000, 500
 	seqs := make([]int64, batch)
 	for n := int64(0); n < total; n += batch {
 		for i := range seqs {

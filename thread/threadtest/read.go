@@ -200,7 +200,7 @@ func testReadContext(f *fixture) {
 
 // testPages reads a log that is longer than any page, with records of many sizes, in both directions and through a filter.
 func testPages(f *fixture) {
-	const n = 3000
+	const n = 1500
 	var rs []thread.Record
 	for i := range n {
 		r := rec(fmt.Sprint(i))
