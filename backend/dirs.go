@@ -25,6 +25,14 @@ func (p *place) hold() *place {
 	return p
 }
 
+// child is the path of a name in it.
+func (p *place) child(name string) string {
+	if p.path == "/" {
+		return "/" + name
+	}
+	return p.path + "/" + name
+}
+
 func (p *place) release() {
 	if p.users.Add(-1) == 0 {
 		_ = p.h.Close() // read only

@@ -82,12 +82,12 @@ func (s *search) one(p string, m *glob.Matcher) error {
 	open := func() (io.ReadCloser, driver.Info, error) {
 		return s.f.d.Open(s.ctx, p, driver.OpenOptions{Guard: s.f.guard(policy.Read)})
 	}
-	rc, _, err := open()
+	rc, i, err := open()
 	if err != nil {
 		return err
 	}
 	g := newGrepper(s.ctx, s.text, s.max)
-	matches, binary, err := g.file(p, rc, open)
+	matches, binary, err := g.file(p, rc, i.Size, open)
 	if binary {
 		s.out.Binary++
 	}
@@ -190,12 +190,12 @@ func (s *search) batch(g *grepper, b *batch) {
 			}
 			return b.at.h.Open(x.name)
 		}
-		rc, _, err := open()
+		rc, i, err := open()
 		if err != nil {
 			b.unreadable++
 			continue
 		}
-		matches, binary, err := g.file(x.path, rc, open)
+		matches, binary, err := g.file(x.path, rc, i.Size, open)
 		switch {
 		case binary:
 			b.binary++

@@ -34,8 +34,23 @@ func newGrepper(ctx context.Context, text []byte, max int) *grepper {
 // opener opens the file once more.
 type opener func() (io.ReadCloser, driver.Info, error)
 
+// fill reads until b is full or the file ends. The size that the opened file had saves the last read.
+func fill(r io.Reader, b []byte, left int64) (n int, eof bool, err error) {
+	for n < len(b) {
+		m, err := r.Read(b[n:])
+		n += m
+		switch {
+		case errors.Is(err, io.EOF), left > 0 && int64(n) == left:
+			return n, true, nil
+		case err != nil:
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
+
 // file searches a file and closes it. It stops at one match more than the cap.
-func (g *grepper) file(path string, rc io.ReadCloser, again opener) (m []Match, binary bool, err error) {
+func (g *grepper) file(path string, rc io.ReadCloser, size int64, again opener) (m []Match, binary bool, err error) {
 	defer func() { _ = rc.Close() }() // read only
 	g.path, g.matches, g.line, g.cut, g.skip = path, nil, 1, false, false
 	if bytes.IndexByte(g.text, '\n') >= 0 {
@@ -47,9 +62,8 @@ func (g *grepper) file(path string, rc io.ReadCloser, again opener) (m []Match, 
 		if err := g.ctx.Err(); err != nil {
 			return g.matches, false, err
 		}
-		got, err := io.ReadFull(rc, g.buf[n:])
-		eof := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !eof {
+		got, eof, err := fill(rc, g.buf[n:], size-pos)
+		if err != nil {
 			return g.matches, false, err
 		}
 		fresh := g.buf[n : n+got]

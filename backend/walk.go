@@ -45,7 +45,15 @@ type walker struct {
 
 // run walks. It returns false when file stopped it or the context ended.
 func (w *walker) run() bool {
-	return w.dir(w.root, "", w.above(), 0)
+	return w.dir(w.root, w.above(), 0)
+}
+
+// below is a path relative to the root of the walk.
+func (w *walker) below(path string) string {
+	if w.root.path == "/" {
+		return path[1:]
+	}
+	return path[len(w.root.path)+1:]
 }
 
 // order is the order of the paths below: a directory sorts as if its name ended with a slash.
@@ -64,7 +72,7 @@ func order(a, b driver.Info) int {
 	return strings.Compare(x, y)
 }
 
-func (w *walker) dir(at *place, rel string, chain *ignore.Chain, depth int) bool {
+func (w *walker) dir(at *place, chain *ignore.Chain, depth int) bool {
 	entries, err := at.h.Entries(w.ctx)
 	if w.ctx.Err() != nil {
 		return false
@@ -79,24 +87,24 @@ func (w *walker) dir(at *place, rel string, chain *ignore.Chain, depth int) bool
 	}
 	for _, e := range entries {
 		name := e.Path
-		e.Path = driver.Join(at.path, "/"+name)
-		below := name
-		if rel != "" {
-			below = rel + "/" + name
+		e.Path = at.child(name)
+		if e.Kind != driver.Link {
+			e.Resolved = e.Path
+			if at.resolved != at.path {
+				e.Resolved = driver.Join(at.resolved, "/"+name)
+			}
 		}
 		switch e.Kind {
 		case driver.Dir:
-			e.Resolved = driver.Join(at.resolved, "/"+name)
-			if w.enters(e, name, below, chain) && !w.enter(at, e, name, below, chain, depth) {
+			if w.enters(e, name, chain) && !w.enter(at, e, name, chain, depth) {
 				return false
 			}
 		case driver.Regular:
-			e.Resolved = driver.Join(at.resolved, "/"+name)
-			if w.takes(e, name, below, chain) && !w.file(at, found{name: name, path: e.Path}) {
+			if w.takes(e, name, chain) && !w.file(at, found{name: name, path: e.Path}) {
 				return false
 			}
 		case driver.Link:
-			if !w.link(at, e, name, below, chain) {
+			if !w.link(at, e, name, chain) {
 				return false
 			}
 		case driver.Other:
@@ -109,7 +117,7 @@ func (w *walker) dir(at *place, rel string, chain *ignore.Chain, depth int) bool
 }
 
 // enter walks a directory inside another.
-func (w *walker) enter(at *place, e driver.Info, name, below string, chain *ignore.Chain, depth int) bool {
+func (w *walker) enter(at *place, e driver.Info, name string, chain *ignore.Chain, depth int) bool {
 	if depth == maxDepth {
 		w.unreadable++
 		return true
@@ -130,12 +138,12 @@ func (w *walker) enter(at *place, e driver.Info, name, below string, chain *igno
 		w.left()
 		defer w.left()
 	}
-	return w.dir(next, below, chain, depth+1)
+	return w.dir(next, chain, depth+1)
 }
 
 // link takes a link that leads to a file. A file is found once: by its own name when that lies below the root of the walk.
-func (w *walker) link(at *place, e driver.Info, name, below string, chain *ignore.Chain) bool {
-	if !w.takes(driver.Info{Path: e.Path, Kind: driver.Link}, name, below, chain) {
+func (w *walker) link(at *place, e driver.Info, name string, chain *ignore.Chain) bool {
+	if !w.takes(driver.Info{Path: e.Path, Kind: driver.Link}, name, chain) {
 		return true
 	}
 	i, err := w.f.d.Stat(w.ctx, e.Path)
@@ -155,8 +163,8 @@ func (w *walker) link(at *place, e driver.Info, name, below string, chain *ignor
 }
 
 // enters decides about a directory.
-func (w *walker) enters(e driver.Info, name, below string, chain *ignore.Chain) bool {
-	if w.match != nil && !w.match.Below(below) {
+func (w *walker) enters(e driver.Info, name string, chain *ignore.Chain) bool {
+	if w.match != nil && !w.match.Below(w.below(e.Path)) {
 		return false
 	}
 	named := w.match != nil && !w.match.Bare() // no wildcard enters a hidden directory: the pattern names it
@@ -172,8 +180,8 @@ func (w *walker) enters(e driver.Info, name, below string, chain *ignore.Chain) 
 }
 
 // takes decides about a file.
-func (w *walker) takes(e driver.Info, name, below string, chain *ignore.Chain) bool {
-	if w.match != nil && !w.match.Match(below) {
+func (w *walker) takes(e driver.Info, name string, chain *ignore.Chain) bool {
+	if w.match != nil && !w.match.Match(w.below(e.Path)) {
 		return false
 	}
 	if !w.readable(e) {
