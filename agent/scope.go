@@ -30,7 +30,7 @@ type scope struct {
 	// asked counts the askings of each question; waiting says that one of them has no answer.
 	asked   map[string]int
 	waiting bool
-	// refused is the first question that ended the run ([FailAsks]).
+	// refused is the error of the first question that ends the run.
 	refused error
 	// nested counts the sub-agents of the call.
 	nested  int
@@ -65,7 +65,7 @@ func (s *scope) Ask(ctx context.Context, q run.Question) (json.RawMessage, error
 		return nil, s.refuse(q)
 	}
 	if s.x.s.volatile {
-		return nil, tool.Fatal(fmt.Errorf("%s asks %q, but the agent has no Config.Threads, so that nobody could answer later: set one", s.info.Task, q.Kind))
+		return nil, s.stop(fmt.Errorf("%s asks %q, but the agent has no Config.Threads, so that nobody could answer later: set one", s.info.Task, q.Kind))
 	}
 	if err := s.x.s.append(ctx, true, s.x.entry(s.info.Step, i)); err != nil {
 		return nil, tool.Fatal(err)
@@ -77,15 +77,20 @@ func (s *scope) Ask(ctx context.Context, q run.Question) (json.RawMessage, error
 // refuse is the error of a question that is not put to anybody.
 func (s *scope) refuse(q run.Question) error {
 	if s.x.s.onAsk == FailAsks {
-		err := fmt.Errorf("question %q: %w", q.Kind, ErrNobody)
-		s.mu.Lock()
-		if s.refused == nil {
-			s.refused = err
-		}
-		s.mu.Unlock()
-		s.cancel(err)
+		s.stop(fmt.Errorf("question %q: %w", q.Kind, ErrNobody)) //nolint:errcheck // the caller gets the sentinel
 	}
 	return ErrNobody
+}
+
+// stop ends the run with an error, whatever the caller makes of it.
+func (s *scope) stop(err error) error {
+	s.mu.Lock()
+	if s.refused == nil {
+		s.refused = err
+	}
+	s.mu.Unlock()
+	s.cancel(err)
+	return err
 }
 
 func (s *scope) refusal() error {
