@@ -2,6 +2,7 @@ package message
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -165,6 +166,9 @@ func (l *List) UnmarshalJSON(b []byte) error {
 	var items []*Message
 	if err := json.Unmarshal(b, &items); err != nil {
 		return err
+	}
+	if slices.Contains(items, nil) {
+		return errors.New("message: null in a list of messages")
 	}
 	*l = fromSlice(items)
 	return nil

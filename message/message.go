@@ -133,14 +133,14 @@ func (m *Message) Calls() []ToolCall {
 
 // MarshalJSON encodes the message; see [Message.AppendJSON].
 func (m *Message) MarshalJSON() ([]byte, error) {
-	if m == nil {
-		return []byte("null"), nil
-	}
 	return m.AppendJSON(make([]byte, 0, 256))
 }
 
 // AppendJSON appends the encoding to b: the fields in the order of the struct, empty ones left out.
 func (m *Message) AppendJSON(b []byte) ([]byte, error) {
+	if m == nil {
+		return append(b, "null"...), nil
+	}
 	o := jsonenc.Begin(b)
 	o.NonEmpty("id", m.ID)
 	o.String("role", string(m.Role))

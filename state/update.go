@@ -61,7 +61,11 @@ func (u Update) append(b []byte, raw json.RawMessage) ([]byte, error) {
 	o := jsonenc.Begin(b)
 	o.String("key", u.Key)
 	o.True("overwrite", u.Overwrites)
-	o.Raw("value", raw)
+	if u.raw != nil {
+		o.Raw("value", raw)
+	} else {
+		o.Trusted("value", raw)
+	}
 	return o.End()
 }
 

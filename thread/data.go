@@ -3,6 +3,7 @@ package thread
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/policy"
@@ -182,9 +183,15 @@ const NodeEnd = "__end__"
 
 // Snapshot is the whole state at a root commit.
 type Snapshot struct {
-	At    ID              `json:"at"`
-	Next  string          `json:"next"`
-	State json.RawMessage `json:"state"`
+	At     ID              `json:"at"`
+	Next   string          `json:"next"`
+	Node   string          `json:"node,omitempty"`
+	Source Source          `json:"source,omitempty"`
+	State  json.RawMessage `json:"state"`
+	// Records are the bytes of all records up to At, Snapshots those of the snapshots before this one: what bounds the size of
+	// all snapshots goes on from here.
+	Records   int64 `json:"records,omitempty"`
+	Snapshots int64 `json:"snapshots,omitempty"`
 }
 
 // Status is the outcome of a run.
@@ -268,7 +275,23 @@ func Decode(r Record) (Body, error) {
 	if err := json.Unmarshal(r.Data, b); err != nil {
 		return nil, fmt.Errorf("record %d (%s): %w: %w", r.Seq, r.Kind, ErrCorrupt, err)
 	}
+	if !whole(b) {
+		return nil, fmt.Errorf("record %d (%s): %w: it has no message", r.Seq, r.Kind, ErrCorrupt)
+	}
 	return b, nil
+}
+
+// whole reports whether a record that stands for a message has one.
+func whole(b Body) bool {
+	switch b := b.(type) {
+	case *Model:
+		return b.Message != nil
+	case *CallEnded:
+		return b.Message != nil
+	case *Update:
+		return !slices.ContainsFunc(b.Answered, func(c CallEnded) bool { return c.Message == nil })
+	}
+	return true
 }
 
 // Entry is a record with its decoded data.

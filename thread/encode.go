@@ -43,7 +43,11 @@ func encode(b Body) (json.RawMessage, error) {
 	case *Snapshot:
 		o.String("at", string(b.At))
 		o.String("next", b.Next)
-		o.Raw("state", b.State)
+		o.NonEmpty("node", b.Node)
+		o.NonEmpty("source", string(b.Source))
+		o.Trusted("state", b.State)
+		o.Int("records", b.Records)
+		o.Int("snapshots", b.Snapshots)
 	default:
 		return encodeAny(b)
 	}

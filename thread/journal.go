@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,11 +36,7 @@ type Journal struct {
 
 // NewJournal returns the journal of a run on a leased thread.
 func NewJournal(c JournalConfig) *Journal {
-	j := &Journal{c: c}
-	v := c.View
-	j.snap.last, j.snap.since = v.snapBytes, v.sinceBytes
-	j.snap.records, j.snap.snapshots = v.snapBytes+v.sinceBytes, v.snapBytes
-	return j
+	return &Journal{c: c, snap: snapshotter{written: c.View.written}}
 }
 
 // NewEntry returns an entry with its id, time and run.
@@ -57,8 +54,11 @@ func (j *Journal) Append(ctx context.Context, durable bool, es ...Entry) error {
 	if j.dead != nil {
 		return j.dead
 	}
+	if len(es) == 0 {
+		return nil
+	}
 	if s, ok := j.snap.take(); ok {
-		es = append(es, s)
+		es = append(slices.Clip(es), s)
 	}
 	err := j.append(ctx, durable, es)
 	if err != nil {
@@ -77,7 +77,6 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 	if v.Seq == 0 {
 		a.Branch = "" // the first append creates the branch
 	}
-	size := int64(0)
 	for i := range es {
 		if es[i].Data == nil {
 			data, err := encode(es[i].Body)
@@ -92,9 +91,6 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 			a.EventHigh = max(a.EventHigh, high)
 		}
 		a.Records[i] = es[i].Record
-		if es[i].Kind != KindSnapshot {
-			size += int64(len(es[i].Data))
-		}
 	}
 	seq, err := j.c.Store.Append(ctx, j.c.Thread, a)
 	if err != nil {
@@ -106,8 +102,8 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 		if err := v.Apply(es[i]); err != nil {
 			return err
 		}
+		j.snap.wrote(es[i])
 	}
-	j.snap.wrote(size)
 	j.snapshot(es)
 	return nil
 }

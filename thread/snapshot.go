@@ -13,6 +13,30 @@ const minSnapshot = 64 << 10
 // times its records.
 const overheadNum, overheadDen = 6, 5
 
+// written counts the bytes of a branch.
+type written struct {
+	// records and snapshots are the bytes of all of them; since those of the records after the newest snapshot's commit, and last
+	// is the size of that snapshot.
+	records, snapshots, since, last int64
+}
+
+// add counts an entry that is read or written.
+func (w *written) add(e Entry) {
+	n := int64(len(e.Data))
+	s, ok := e.Body.(*Snapshot)
+	if !ok {
+		w.records += n
+		w.since += n
+		return
+	}
+	if w.records == 0 { // what it stands for was not read
+		w.records, w.snapshots = s.Records, s.Snapshots
+	}
+	w.snapshots += n
+	w.since = w.records - s.Records
+	w.last = n
+}
+
 // snapshotter encodes snapshots beside the run. A snapshot is due when the records since the last one are larger than it was;
 // it is stored with the next append after it is ready.
 type snapshotter struct {
@@ -20,19 +44,18 @@ type snapshotter struct {
 	wg    sync.WaitGroup
 	ready *Entry
 	busy  bool
-	// records and snapshots are the bytes written; since and last the bytes of records since the last snapshot, and its size.
-	records, snapshots, since, last int64
+	written
 }
 
-func (p *snapshotter) wrote(n int64) {
+func (p *snapshotter) wrote(e Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.records += n
-	p.since += n
+	p.add(e)
 }
 
-// due reports whether a snapshot should be taken, and claims it.
-func (p *snapshotter) due() bool {
+// due reports whether a snapshot should be taken, and claims it. Its size is not known yet; a size that would pass the bound is
+// refused when it is done, and due again after as many bytes.
+func (p *snapshotter) due(b *Snapshot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.busy || p.ready != nil || p.since <= max(p.last, minSnapshot) {
@@ -40,6 +63,7 @@ func (p *snapshotter) due() bool {
 	}
 	p.busy = true
 	p.since = 0
+	b.Records, b.Snapshots = p.records, p.snapshots
 	return true
 }
 
@@ -50,7 +74,6 @@ func (p *snapshotter) done(e *Entry, size int64) {
 	if e == nil || (p.snapshots+size)*overheadDen > p.records*overheadNum {
 		return
 	}
-	p.last = size
 	p.ready = e
 }
 
@@ -62,7 +85,6 @@ func (p *snapshotter) take() (Entry, bool) {
 		return Entry{}, false
 	}
 	e := *p.ready
-	p.snapshots += int64(len(e.Data))
 	p.ready = nil
 	return e, true
 }
@@ -71,10 +93,13 @@ func (p *snapshotter) take() (Entry, bool) {
 func (j *Journal) snapshot(es []Entry) {
 	last := es[len(es)-1]
 	root := j.c.View.Root
-	if last.NS != "" || last.Kind != KindCommit || len(root.Answered)+len(root.Replaced)+len(root.Granted) > 0 || !j.snap.due() {
+	if last.NS != "" || last.Kind != KindCommit || len(root.Answered)+len(root.Replaced)+len(root.Granted) > 0 {
 		return
 	}
-	b := &Snapshot{At: last.ID, Next: root.Next}
+	b := &Snapshot{At: last.ID, Next: root.Next, Node: root.Node, Source: root.Source}
+	if !j.snap.due(b) {
+		return
+	}
 	e := j.NewEntry("", last.Step, b)
 	e.Base = last.Seq
 	st := root.State

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -271,10 +272,14 @@ func (s *Space) snapshot(e Entry, b *Snapshot) error {
 		return nil
 	}
 	st, err := s.State.Schema().Decode(b.State)
+	if errors.Is(err, state.ErrNewer) {
+		return fmt.Errorf("snapshot %s: %w: %w", e.ID, ErrNewer, err)
+	}
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", e.ID, err)
 	}
-	s.State, s.Head, s.HeadSeq, s.Next, s.Step, s.Source = st, b.At, e.Base, b.Next, e.Step+1, SourceLoop
+	s.State, s.Head, s.HeadSeq, s.Step = st, b.At, e.Base, e.Step+1
+	s.Next, s.Node, s.Source = b.Next, b.Node, b.Source
 	return nil
 }
 

@@ -25,8 +25,8 @@ type View struct {
 
 	spaces map[string]*Space
 	schema *state.Schema
-	// snapBytes is the size of the newest snapshot, sinceBytes the size of the records after it.
-	snapBytes, sinceBytes int64
+	// written counts bytes for the snapshots of a journal.
+	written written
 }
 
 // NewView returns the view of an empty thread.
@@ -45,7 +45,7 @@ func (v *View) Crashed() bool { return v.RunStarted != nil && v.RunEnded == nil 
 // Apply folds one more entry.
 func (v *View) Apply(e Entry) error {
 	v.Seq = max(v.Seq, e.Seq)
-	v.sinceBytes += int64(len(e.Data))
+	v.written.add(e)
 	switch b := e.Body.(type) {
 	case *RunStarted:
 		v.RunID, v.RunStarted, v.RunEnded = e.RunID, b, nil
@@ -54,8 +54,6 @@ func (v *View) Apply(e Entry) error {
 		if b.Status == Done {
 			v.Root.Next = NodeEnd // hooks at the end that changed nothing left no commit that says so
 		}
-	case *Snapshot:
-		v.snapBytes, v.sinceBytes = int64(len(e.Data)), 0
 	}
 	s := v.spaces[e.NS]
 	if s == nil {
@@ -77,7 +75,7 @@ func (v *View) drop(ns string) {
 		return
 	}
 	for name := range v.spaces {
-		if name != ns && Inside(name, ns) {
+		if Inside(name, ns) {
 			delete(v.spaces, name)
 		}
 	}
@@ -98,6 +96,9 @@ func (v *View) Bind(ns string, schema *state.Schema) (*Space, error) {
 		return old, nil
 	}
 	parent := v.Space(Parent(ns))
+	if !parent.bound {
+		return nil, fmt.Errorf("namespace %q: its parent %q has no keys yet", ns, parent.NS)
+	}
 	base, err := parent.State.Public().As(schema)
 	if err != nil {
 		return nil, err
@@ -199,7 +200,7 @@ func (v *View) lastRun(ctx context.Context, s Store, thread string) error {
 	if v.RunStarted != nil || !v.Exists() {
 		return nil
 	}
-	q := Query{Branch: v.Branch, Kinds: []Kind{KindRunStarted}, Reverse: true}
+	q := Query{Branch: v.Branch, Kinds: []Kind{KindRunStarted, KindRunEnded}, Reverse: true}
 	for r, err := range s.Read(ctx, thread, q) {
 		if err != nil {
 			return err
@@ -208,8 +209,13 @@ func (v *View) lastRun(ctx context.Context, s Store, thread string) error {
 		if err != nil {
 			return fmt.Errorf("thread %s: %w", thread, err)
 		}
-		v.RunID, v.RunStarted = r.RunID, b.(*RunStarted)
-		return nil
+		switch b := b.(type) {
+		case *RunEnded:
+			v.RunEnded = b
+		case *RunStarted:
+			v.RunID, v.RunStarted = r.RunID, b
+			return nil
+		}
 	}
 	return nil
 }
@@ -234,9 +240,12 @@ func Parent(ns string) string {
 	return ns[:i]
 }
 
-// Inside reports whether a namespace lies below another.
+// Inside reports whether a namespace lies below another, not whether it is the same.
 func Inside(ns, in string) bool {
-	return in == "" || strings.HasPrefix(ns, in+"/")
+	if in == "" {
+		return ns != ""
+	}
+	return strings.HasPrefix(ns, in+"/")
 }
 
 // Path splits a namespace into task ids.

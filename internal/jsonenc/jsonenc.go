@@ -2,6 +2,7 @@ package jsonenc
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 )
@@ -113,8 +114,18 @@ func (o *Object) True(k string, v bool) {
 	}
 }
 
-// Raw appends a field that is JSON already, unless it is empty.
+// Raw appends a field that somebody else encoded, unless it is empty. What is no JSON is an error, as with encoding/json: it
+// would make everything around it unreadable.
 func (o *Object) Raw(k string, v json.RawMessage) {
+	if len(v) > 0 && !json.Valid(v) {
+		o.fail(fmt.Errorf("%s: not valid JSON: %.40q", k, v))
+		return
+	}
+	o.Trusted(k, v)
+}
+
+// Trusted is Raw without the check, for what this program has just encoded.
+func (o *Object) Trusted(k string, v json.RawMessage) {
 	if len(v) > 0 {
 		o.key(k)
 		o.b = append(o.b, v...)
@@ -128,7 +139,7 @@ func (o *Object) Value(k string, v any) {
 		o.fail(err)
 		return
 	}
-	o.Raw(k, raw)
+	o.Trusted(k, raw)
 }
 
 // Append appends a field whose value f writes.

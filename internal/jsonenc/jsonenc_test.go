@@ -46,6 +46,11 @@ func TestObject(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	o = jsonenc.Begin(nil)
+	o.Raw("r", json.RawMessage(`{"a":`))
+	if _, err := o.End(); err == nil || err.Error() != `r: not valid JSON: "{\"a\":"` {
+		t.Errorf("raw text that is no JSON: %v", err)
+	}
+	o = jsonenc.Begin(nil)
 	o.Value("v", func() {})
 	if _, err := o.End(); err == nil {
 		t.Error("no error for a value that has no JSON")
