@@ -32,10 +32,10 @@ func (m *Middleware) tool(name string) *fileTool {
 		return newTool("Read file", look, m.read, file(policy.Read, func(in readArgs) (string, error) { return m.clean(in.Path) }))
 	case writeName:
 		// A write that only creates cannot be repeated: the second one finds the file.
-		hints := tool.Hints{Idempotent: !m.o.CreateOnly}
+		hints := tool.Hints{Idempotent: !m.o.CreateOnly, Destructive: !m.o.CreateOnly}
 		return newTool("Write file", hints, m.write, file(policy.Write, func(in writeArgs) (string, error) { return m.clean(in.Path) }))
 	case editName:
-		return newTool("Edit file", tool.Hints{}, m.edit, file(policy.Write, func(in editArgs) (string, error) { return m.clean(in.Path) }))
+		return newTool("Edit file", tool.Hints{Destructive: true}, m.edit, file(policy.Write, func(in editArgs) (string, error) { return m.clean(in.Path) }))
 	case deleteName:
 		hints := tool.Hints{Destructive: true}
 		return newTool("Delete", hints, m.delete, subtree(policy.Write, func(in deleteArgs) (string, error) { return m.clean(in.Path) }))

@@ -171,7 +171,7 @@ func TestHints(t *testing.T) {
 	look := tool.Hints{ReadOnly: true, Idempotent: true}
 	want := map[string]tool.Hints{
 		"ls": look, "read_file": look, "glob": look, "grep": look,
-		"write_file": {Idempotent: true}, "edit_file": {}, "delete": {Destructive: true}, "execute": {Destructive: true, OpenWorld: true},
+		"write_file": {Idempotent: true, Destructive: true}, "edit_file": {Destructive: true}, "delete": {Destructive: true}, "execute": {Destructive: true, OpenWorld: true},
 	}
 	for _, tl := range shellWorld(t, host.Options{}, defaults).m.Tools() {
 		s := tl.Spec()
