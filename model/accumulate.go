@@ -19,6 +19,7 @@ type Accumulator struct {
 
 type textRun struct {
 	reasoning bool
+	signed    message.Reasoning // what came after the text: Provider and Opaque
 	b         strings.Builder
 }
 
@@ -39,7 +40,7 @@ func (a *Accumulator) Add(d Delta) {
 		a.call(d.Call)
 	}
 	if d.Part != nil {
-		a.parts = append(a.parts, d.Part)
+		a.part(d.Part)
 	}
 	if d.Usage != nil {
 		a.usage = d.Usage
@@ -49,15 +50,34 @@ func (a *Accumulator) Add(d Delta) {
 }
 
 func (a *Accumulator) text(s string, reasoning bool) {
-	if n := len(a.parts); n > 0 {
-		if r, ok := a.parts[n-1].(*textRun); ok && r.reasoning == reasoning {
-			r.b.WriteString(s)
-			return
-		}
+	if r := a.run(reasoning); r != nil {
+		r.b.WriteString(s)
+		return
 	}
 	r := &textRun{reasoning: reasoning}
 	r.b.WriteString(s)
 	a.parts = append(a.parts, r)
+}
+
+// run returns the last part when it is an unsigned run of that kind, or nil.
+func (a *Accumulator) run(reasoning bool) *textRun {
+	if n := len(a.parts); n > 0 {
+		if r, ok := a.parts[n-1].(*textRun); ok && r.reasoning == reasoning && r.signed.Provider == "" {
+			return r
+		}
+	}
+	return nil
+}
+
+// part takes a whole part. Reasoning without text signs the reasoning that was streamed just before it.
+func (a *Accumulator) part(p message.Part) {
+	if s, ok := p.(message.Reasoning); ok && s.Text == "" && s.Provider != "" {
+		if r := a.run(true); r != nil {
+			r.signed = s
+			return
+		}
+	}
+	a.parts = append(a.parts, p)
 }
 
 func (a *Accumulator) call(d *CallDelta) {
@@ -91,7 +111,7 @@ func (a *Accumulator) Message() *message.Message {
 		switch p := p.(type) {
 		case *textRun:
 			if p.reasoning {
-				m.Parts = append(m.Parts, message.Reasoning{Text: p.b.String()})
+				m.Parts = append(m.Parts, message.Reasoning{Text: p.b.String(), Provider: p.signed.Provider, Opaque: p.signed.Opaque})
 			} else {
 				m.Parts = append(m.Parts, message.Text{Text: p.b.String()})
 			}

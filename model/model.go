@@ -104,7 +104,8 @@ type Delta struct {
 	Reasoning string
 	// Call begins or goes on with a tool call.
 	Call *CallDelta
-	// Part is a whole part that needs no assembly (opaque blocks, media, signed reasoning).
+	// Part is a whole part that needs no assembly (opaque blocks, media). A [message.Reasoning] without text gives its Provider
+	// and Opaque to the reasoning that was streamed just before it.
 	Part message.Part
 	// Usage replaces what was reported before.
 	Usage *message.Usage

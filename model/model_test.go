@@ -77,3 +77,34 @@ func TestErrorKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestAccumulatorSignedReasoning: a signature that comes after streamed reasoning belongs to it, and closes it.
+func TestAccumulatorSignedReasoning(t *testing.T) {
+	sign := func(s string) message.Reasoning { return message.Reasoning{Provider: "p", Opaque: []byte(s)} }
+	var a model.Accumulator
+	for _, d := range []model.Delta{
+		{Part: sign(`"alone"`)},
+		{Reasoning: "one"},
+		{Part: sign(`"1"`)},
+		{Reasoning: "t"},
+		{Reasoning: "wo"},
+		{Part: sign(`"2"`)},
+		{Part: sign(`"3"`)},
+		{Text: "x"},
+		{Part: sign(`"4"`)},
+		{Finish: model.Stop},
+	} {
+		a.Add(d)
+	}
+	want := message.Parts{
+		sign(`"alone"`),
+		message.Reasoning{Text: "one", Provider: "p", Opaque: []byte(`"1"`)},
+		message.Reasoning{Text: "two", Provider: "p", Opaque: []byte(`"2"`)},
+		sign(`"3"`),
+		message.Text{Text: "x"},
+		sign(`"4"`),
+	}
+	if d := cmp.Diff(want, a.Message().Parts); d != "" {
+		t.Error(d)
+	}
+}
