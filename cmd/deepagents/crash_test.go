@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -69,45 +70,75 @@ func (c *crashCase) read(name string) string {
 	return string(b)
 }
 
-// play runs deepagents and kills it after a while, unless that is 0. The code is -1 when it was killed.
-func (c *crashCase) play(kill time.Duration, args ...string) (code int, out string) {
+// moment is when a process is killed: so long after so many events. The zero value is never.
+type moment struct {
+	events int
+	after  time.Duration
+}
+
+// anyMoment draws a moment of a run, or of what is left of it; sometimes it is before the first event, or never.
+func anyMoment(draw *rand.Rand) moment {
+	if draw.IntN(8) == 0 {
+		return moment{after: time.Duration(draw.Int64N(int64(40*time.Millisecond))) + 1}
+	}
+	return moment{1 + draw.IntN(5*crashTurns), time.Duration(draw.Int64N(int64(12 * time.Millisecond)))}
+}
+
+// play runs deepagents and kills it at a moment. The code is -1 when it was killed.
+func (c *crashCase) play(kill moment, args ...string) (code int, out string) {
 	c.t.Helper()
 	cmd := exec.Command("deepagents", append(args, "--data", c.data)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	if kill > 0 {
-		defer time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }).Stop()
+	die := func() { _ = cmd.Process.Kill() } // it may have ended
+	if kill.events == 0 && kill.after > 0 {
+		defer time.AfterFunc(kill.after, die).Stop()
 	}
-	err := cmd.Wait()
+	var all strings.Builder
+	lines := bufio.NewReader(stdout)
+	for n := 1; ; n++ {
+		line, err := lines.ReadString('\n')
+		all.WriteString(line)
+		if err != nil {
+			break
+		}
+		if n == kill.events {
+			defer time.AfterFunc(kill.after, die).Stop()
+		}
+	}
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		c.t.Fatal(err)
 	}
 	code = cmd.ProcessState.ExitCode()
 	if code < 0 {
 		c.kills++
 	}
-	return code, stdout.String() + stderr.String()
+	return code, all.String() + stderr.String()
 }
 
-// finish runs the script to its end, with a kill at a random moment of every process that draws one.
-func (c *crashCase) finish(span time.Duration, draw *rand.Rand) {
+// finish runs the script to its end. With draw every process is killed at a moment that it may not reach.
+func (c *crashCase) finish(draw *rand.Rand) {
 	c.t.Helper()
-	begin := []string{"run", "-C", c.dir, "-m", "script:" + c.script, "--sandbox", "none", "--mode", "yolo", "--thread", "t", "work"}
+	begin := []string{"run", "-C", c.dir, "-m", "script:" + c.script, "--sandbox", "none", "--mode", "yolo", "--thread", "t", "-o", "jsonl", "work"}
 	args := begin
-	for range 100 {
-		var kill time.Duration
-		if span > 0 && draw.IntN(3) > 0 {
-			kill = time.Duration(draw.Int64N(int64(span))) + 1
+	for range 1000 {
+		var kill moment
+		if draw != nil {
+			kill = anyMoment(draw)
 		}
 		switch code, out := c.play(kill, args...); code {
 		case 0:
 			return
 		case -1:
-			args = []string{"resume", "t"}
+			args = []string{"resume", "t", "-o", "jsonl"}
 		case 2:
 			// It was killed before anything was recorded.
 			if args[0] != "resume" || !strings.Contains(out, "not found") {
@@ -124,7 +155,7 @@ func (c *crashCase) finish(span time.Duration, draw *rand.Rand) {
 // outcomes returns how each call of the thread ended, from its exported events.
 func (c *crashCase) outcomes() map[string]string {
 	c.t.Helper()
-	code, out := c.play(0, "threads", "export", "t")
+	code, out := c.play(moment{}, "threads", "export", "t")
 	if code != 0 {
 		c.t.Fatalf("export: exit %d: %s", code, out)
 	}
@@ -204,9 +235,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		rounds = 150
 	}
 	whole := newCrashCase(t)
-	begin := time.Now()
-	whole.finish(0, nil)
-	span := time.Since(begin)
+	whole.finish(nil)
 	if n := whole.check(); n != 0 {
 		t.Errorf("%d outcomes are unknown in a run that nobody killed", n)
 	}
@@ -216,7 +245,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	for round := range rounds {
 		seed := rand.Uint64()
 		c := newCrashCase(t)
-		c.finish(span, rand.New(rand.NewPCG(seed, uint64(round))))
+		c.finish(rand.New(rand.NewPCG(seed, uint64(round))))
 		n := c.check()
 		if n == 0 && c.read("log")+c.read("edited") != want {
 			t.Errorf("the files differ from those of the run that nobody killed:\n%s%s", c.read("log"), c.read("edited"))
@@ -226,5 +255,5 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		kills, unknowns = kills+c.kills, unknowns+n
 	}
-	t.Logf("%d rounds of %s, %d kills, %d unknown outcomes", rounds, span.Round(time.Millisecond), kills, unknowns)
+	t.Logf("%d rounds, %d kills, %d unknown outcomes", rounds, kills, unknowns)
 }

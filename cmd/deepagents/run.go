@@ -152,7 +152,11 @@ func (j *job) start(ctx context.Context, w *cli.Workspace) error {
 	}
 	w.Warn(s, j.errout)
 	j.input.Thread = j.thread
-	r, err := a.Start(ctx, j.input, agent.WithOnAsk(onAsk), agent.WithMeta(meta), agent.WithOwner("deepagents "+version()))
+	var r *agent.Run
+	err = cli.Patiently(ctx, func() (err error) {
+		r, err = a.Start(ctx, j.input, agent.WithOnAsk(onAsk), agent.WithMeta(meta), agent.WithOwner("deepagents "+version()))
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -87,11 +87,34 @@ const probeTTL = 5 * time.Second
 
 // Free returns the error of a thread that somebody else is running.
 func Free(ctx context.Context, s thread.Store, id string) error {
-	l, err := s.Acquire(ctx, id, "deepagents", probeTTL)
-	if err != nil {
-		return err
+	return Patiently(ctx, func() error {
+		l, err := s.Acquire(ctx, id, "deepagents", probeTTL)
+		if err != nil {
+			return err
+		}
+		return l.Release(ctx)
+	})
+}
+
+const (
+	busyTime  = 500 * time.Millisecond
+	busyPause = 20 * time.Millisecond
+)
+
+// Patiently tries again for a moment while a thread is busy. A process that was killed while it started another one leaves its lock
+// to that one until it runs its own program.
+func Patiently(ctx context.Context, try func() error) error {
+	for end := time.Now().Add(busyTime); ; {
+		err := try()
+		if !errors.Is(err, thread.ErrBusy) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return l.Release(ctx)
 }
 
 // CheckNew refuses to begin a new task on a thread that waits for an answer or whose last run crashed.
