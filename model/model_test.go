@@ -1,8 +1,11 @@
 package model_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,6 +62,44 @@ func TestAccumulatorCut(t *testing.T) {
 		}
 		if calls[1].Invalid != model.CutOff || calls[1].Raw == "" {
 			t.Errorf("finish %q: the last call is valid: %+v", finish, calls[1])
+		}
+	}
+}
+
+// TestAccumulatorSignature: reasoning without text signs what was streamed before it, and nothing else is lost.
+func TestAccumulatorSignature(t *testing.T) {
+	seal := func(s string) model.Delta {
+		return model.Delta{Part: message.Reasoning{Provider: "p", Opaque: json.RawMessage(s)}}
+	}
+	var a model.Accumulator
+	for _, d := range []model.Delta{
+		seal(`0`), {Reasoning: "a"}, {Reasoning: "b"}, seal(`1`), seal(`2`), {Reasoning: "c"}, {Text: "t"}, seal(`3`), {Finish: model.Stop},
+	} {
+		a.Add(d)
+	}
+	want := message.Parts{
+		message.Reasoning{Provider: "p", Opaque: json.RawMessage(`0`)},
+		message.Reasoning{Text: "ab", Provider: "p", Opaque: json.RawMessage(`1`)},
+		message.Reasoning{Provider: "p", Opaque: json.RawMessage(`2`)},
+		message.Reasoning{Text: "c"},
+		message.Text{Text: "t"},
+		message.Reasoning{Provider: "p", Opaque: json.RawMessage(`3`)},
+	}
+	if d := cmp.Diff(want, a.Message().Parts); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOptionsHideSecrets(t *testing.T) {
+	o := model.OpenOptions{
+		APIKey: "sk-secret", BaseURL: "https://user:sk-secret@host/v1?key=sk-secret", Retries: 3,
+		Headers: map[string]string{"X-Key": "sk-secret"},
+	}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("open", "options", o, "pointer", &o)
+	for _, s := range []string{fmt.Sprint(o), fmt.Sprintf("%v %+v %#v %s", o, o, o, &o), log.String()} {
+		if strings.Contains(s, "secret") || !strings.Contains(s, "Retries: 3") || !strings.Contains(s, "X-Key") {
+			t.Errorf("options print as %s", s)
 		}
 	}
 }
