@@ -49,6 +49,8 @@ type Disk struct {
 	journal *journal
 	locks   *keyLocks
 	noSync  bool
+	// folds says that names which differ in case are one file.
+	folds bool
 }
 
 // New opens a directory in virtual mode: "/" is the root. A root that is missing, no directory or unreadable is a [*RootError].
@@ -81,7 +83,7 @@ func open(root string, o Options) (*Disk, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	d := &Disk{root: r, names: [2]string{filepath.ToSlash(resolved), filepath.ToSlash(given)}, locks: newKeyLocks(), noSync: o.NoSync}
+	d := &Disk{root: r, names: [2]string{filepath.ToSlash(resolved), filepath.ToSlash(given)}, locks: newKeyLocks(), noSync: o.NoSync, folds: foldsCase(resolved)}
 	if err := d.start(o); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -111,6 +113,9 @@ func (d *Disk) start(o Options) error {
 func (d *Disk) Close() error {
 	if d.fast != nil {
 		_ = d.fast.close() // a directory handle that was only read through
+	}
+	if d.journal != nil {
+		d.journal.close()
 	}
 	return d.root.Close()
 }

@@ -9,3 +9,6 @@ func ForcePortable(d *Disk) error {
 	d.fast = nil
 	return err
 }
+
+// ForceFolds makes a disk look up the spelling of names as where case does not count.
+func ForceFolds(d *Disk) { d.folds = true }

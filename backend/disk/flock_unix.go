@@ -26,3 +26,6 @@ func tryFlock(f *os.File) (bool, error) {
 		}
 	}
 }
+
+// recordAge is how old a record must be to count as left behind. Its lock tells whether its writer lives.
+const recordAge = 0

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // record says what to clean up or to finish should this process end. It is written before the temporary file is made.
@@ -72,10 +73,13 @@ func (j *journal) begin(r record) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{id: hex.EncodeToString(b)}
-	f, err := os.OpenFile(filepath.Join(j.dir, e.id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrNotExist) { // the directory was cleaned away
+	f, err := j.create(e.id)
+	for range 3 { // the last to close removes the directory when it is empty
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		if err = os.MkdirAll(j.dir, 0o700); err == nil {
-			f, err = os.OpenFile(filepath.Join(j.dir, e.id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+			f, err = j.create(e.id)
 		}
 	}
 	if err != nil {
@@ -89,6 +93,15 @@ func (j *journal) begin(r record) (*entry, error) {
 		return nil, errors.Join(err, j.end(e))
 	}
 	return e, nil
+}
+
+func (j *journal) create(id string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(j.dir, id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+}
+
+// close removes the directory when no record is left.
+func (j *journal) close() {
+	_ = os.Remove(j.dir) // refused while there are records
 }
 
 func (e *entry) write(r record, sync bool) error {
@@ -118,7 +131,7 @@ func (j *journal) end(e *entry) error {
 // recover removes what processes that are gone left behind, and finishes their writes in place.
 func (d *Disk) recover() error {
 	ents, err := os.ReadDir(d.journal.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state directory: %w", bare(err))
 	}
 	for _, e := range ents {
@@ -132,7 +145,7 @@ func (d *Disk) recover() error {
 		if err != nil {
 			return fmt.Errorf("state directory: %w", bare(err))
 		}
-		if ok, err := tryFlock(f); err != nil || !ok {
+		if ok, err := tryFlock(f); err != nil || !ok || younger(f, recordAge) {
 			_ = f.Close() // its writer lives
 			continue
 		}
@@ -143,6 +156,12 @@ func (d *Disk) recover() error {
 		}
 	}
 	return nil
+}
+
+// younger reports whether a file was changed less than some time ago.
+func younger(f *os.File, age time.Duration) bool {
+	fi, err := f.Stat()
+	return age > 0 && err == nil && time.Since(fi.ModTime()) < age
 }
 
 // redo cleans up after one record. It returns false when the record must stay.

@@ -39,6 +39,15 @@ func TestConformancePortable(t *testing.T) {
 	backendtest.Run(t, func(t *testing.T) driver.Driver { return portable(t, t.TempDir()) })
 }
 
+// TestConformanceFolding looks up every spelling, which changes nothing where case counts.
+func TestConformanceFolding(t *testing.T) {
+	backendtest.Run(t, func(t *testing.T) driver.Driver {
+		d := portable(t, t.TempDir())
+		disk.ForceFolds(d)
+		return d
+	})
+}
+
 func newFS(t testing.TB, d driver.Driver, o backend.Options) *backend.FS {
 	t.Helper()
 	f, err := backend.New(d, o)

@@ -41,6 +41,9 @@ func (d *Disk) remove(ctx context.Context, q request, o driver.RemoveOptions) er
 		return missing(err)
 	}
 	defer func() { _ = r.Close() }() // a handle that was only worked through
+	if name, err = d.spellName(r, name); err != nil {
+		return err
+	}
 	rm := &remover{d: d, ctx: ctx, o: o}
 	i := driver.Info{Path: q.typed, Resolved: d.absolute(path.Join(rel, name))}
 	if err := rm.visit(r, name, i, false); err != nil {

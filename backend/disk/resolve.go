@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -37,6 +38,13 @@ func follow[T any](d *Disk, rel string, try func(rel string) (T, error)) (T, str
 	at := rel
 	for range maxRaces {
 		v, err := try(at)
+		if err == nil {
+			if at, err = d.spell(at); err != nil {
+				if c, ok := any(v).(io.Closer); ok {
+					err = errors.Join(err, c.Close())
+				}
+			}
+		}
 		if !errors.Is(err, errLink) {
 			return v, at, err
 		}

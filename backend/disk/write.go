@@ -81,6 +81,10 @@ func (d *Disk) openTarget(q request, o driver.WriteOptions) (*target, error) {
 }
 
 func (d *Disk) tryTarget(q request, rel string, o driver.WriteOptions) (*target, error) {
+	rel, err := d.spell(rel)
+	if err != nil {
+		return nil, err
+	}
 	dir, name := path.Split(rel)
 	dir = path.Clean(dir)
 	if isTemp(name) {
