@@ -14,10 +14,10 @@ func DefaultDenies() policy.PathRules {
 	return policy.PathRules{{
 		Name: "default deny: credentials", Decision: policy.Deny, Listed: true,
 		Paths: []string{
-			"/**/.env*", "/**/.ssh/*/**", "/**/.aws/*/**", "/**/.config/gcloud/*/**",
-			"/**/.mozilla/*/**", "/**/.config/google-chrome/*/**", "/**/.config/chromium/*/**", "/**/.config/BraveSoftware/*/**",
-			"/**/.config/microsoft-edge/*/**", "/**/Library/Application Support/Google/Chrome/*/**",
-			"/**/Library/Application Support/Firefox/*/**", "/**/Library/Safari/*/**",
+			"/**/.env*", "/**/.ssh/**", "/**/.aws/**", "/**/.config/gcloud/**",
+			"/**/.mozilla/**", "/**/.config/google-chrome/**", "/**/.config/chromium/**", "/**/.config/BraveSoftware/**",
+			"/**/.config/microsoft-edge/**", "/**/Library/Application Support/Google/Chrome/**",
+			"/**/Library/Application Support/Firefox/**", "/**/Library/Safari/**",
 		},
 	}, {
 		Name: "default deny: configuration", Decision: policy.Deny, Listed: true, Paths: configPaths(),
@@ -33,7 +33,7 @@ func DefaultWriteDenies() policy.PathRules {
 }
 
 func configPaths() []string {
-	return []string{"/**/.git/hooks/*/**", "/**/.git/config", "/**/.deepagents/*/**"}
+	return []string{"/**/.git/hooks/**", "/**/.git/config", "/**/.deepagents/**"}
 }
 
 // judges are what every action of a call goes through.
@@ -54,14 +54,13 @@ type ruleJudge struct {
 	mode  policy.Mode
 }
 
-// Judge lets listings and searches of a Listed path through: the guard keeps the contents from them. A denial that yolo mode does
-// without says so.
+// Judge lets listings of a Listed path through, but no search in it. A denial that yolo mode does without says so.
 func (j ruleJudge) Judge(_ context.Context, a policy.Action) policy.Verdict {
 	if a.Kind != policy.Read && a.Kind != policy.Write {
 		return policy.Verdict{}
 	}
 	v, rule := j.rules.Decide(a.Kind, a.Path)
-	if rule.Listed && a.Kind == policy.Read && a.Subtree {
+	if rule.Listed && a.Kind == policy.Read && a.Subtree && a.Tool != "grep" {
 		return policy.Verdict{}
 	}
 	if v.Decision != policy.Deny {

@@ -88,6 +88,22 @@ func (f *FS) allowed(k policy.Kind, path string) error {
 	return f.guard(k).Check(driver.Info{Path: path})
 }
 
+// listable refuses a directory whose names the rules hide. A Listed rule keeps only contents back.
+func (f *FS) listable(i driver.Info) error {
+	for _, p := range [2]string{i.Path, i.Resolved} {
+		if p == "" || len(f.o.Hooks.Rules) == 0 {
+			continue
+		}
+		if _, rule := f.o.Hooks.Rules.Decide(policy.Read, p); rule.Listed {
+			continue
+		}
+		if err := f.allowed(policy.Read, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // shows reports whether a name may appear in a listing: rules may hide it, and so may the Visible hook.
 func (f *FS) shows(i driver.Info) bool {
 	for _, p := range [2]string{i.Path, i.Resolved} {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/internal/glob"
-	"github.com/deepagents-go/deepagents/policy"
 )
 
 // Glob returns the files whose path below a directory matches a pattern, sorted. Directories that are links are not entered; a link
@@ -18,7 +17,7 @@ func (f *FS) Glob(ctx context.Context, q GlobQuery) (r GlobResult, err error) {
 		if err != nil {
 			return err
 		}
-		if err := f.allowed(policy.Read, dir); err != nil {
+		if err := f.listable(driver.Info{Path: dir}); err != nil {
 			return err
 		}
 		r, err = f.glob(ctx, dir, m, q.Max)
@@ -44,7 +43,7 @@ func (f *FS) glob(ctx context.Context, dir string, m *glob.Matcher, max int) (Gl
 		return r, err
 	}
 	defer root.release()
-	if err := f.guard(policy.Read).Check(driver.Info{Path: dir, Resolved: root.resolved}); err != nil {
+	if err := f.listable(driver.Info{Path: dir, Resolved: root.resolved}); err != nil {
 		return r, err
 	}
 	w := &walker{f: f, ctx: limited, root: root, match: m, links: true}

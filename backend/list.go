@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
-	"github.com/deepagents-go/deepagents/policy"
 )
 
 // List returns the entries of a directory: files, directories and links that lead to one of them. What cannot be described is
 // counted, what rules or the Visible hook hide is left out. A file is [driver.ErrNotDir].
 func (f *FS) List(ctx context.Context, dir string) (l Listing, err error) {
 	err = f.do(ctx, "list", dir, func(p string) error {
-		if err := f.allowed(policy.Read, p); err != nil {
+		if err := f.listable(driver.Info{Path: p}); err != nil {
 			return err
 		}
 		l, err = f.list(ctx, p)
