@@ -180,6 +180,10 @@ func TestQuestions(t *testing.T) {
 			"Allow edit_file on /a.txt?\n\nEvery occurrence:\n- old\n+ new" + files,
 		},
 		{"delete", `{"file_path":"/d"}`, "Allow delete on /d and everything below it?\n\nArguments: {\n  \"file_path\": \"/d\"\n}" + files},
+		{
+			"fetch", `{"old_string":"o","new_string":"n","where":"x"}`,
+			"Allow fetch on go.dev?\n\n- o\n+ n\n\n\nOther arguments: {\n  \"where\": \"x\"\n}\n\nWhy you are asked: mode ask asks before the network is reached.",
+		},
 		{"fetch", `{"url":"x"}`, "Allow fetch on go.dev?\n\nArguments: {\n  \"url\": \"x\"\n}\n\nWhy you are asked: mode ask asks before the network is reached."},
 		{"write_file", `{"file_path":"/x\ny","content":"z"}`, `Allow write_file on /x\ny?` + "\n\n+ z" + files},
 	} {
@@ -374,5 +378,24 @@ func TestCancelWhileAsking(t *testing.T) {
 	// The path is free again for the next call.
 	if got := text(t, call(t, s, "read_file", `{"file_path":"/a"}`)); !strings.Contains(got, "not found") {
 		t.Errorf("read %q", got)
+	}
+}
+
+// A client from the future negotiates an older version, and is asked in that version's way.
+func TestAClientAheadOfTheHandshakeIsAsked(t *testing.T) {
+	w := serveDir(t, policy.AskMode, nil)
+	p := start(t, t.Context(), w.set, mcp.Options{})
+	r := newRaw(t, p.in, p.out)
+	if got := field(t, r.initialize("2099-01-01"), "result", "protocolVersion"); got != `"`+oldVersion+`"` {
+		t.Fatalf("version %s", got)
+	}
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute","arguments":{"command":"echo x > a"}}}`)
+	q := r.next()
+	if got := field(t, q, "method"); got != `"elicitation/create"` {
+		t.Fatalf("the server sent %s", q)
+	}
+	r.send(`{"jsonrpc":"2.0","id":` + field(t, q, "id") + `,"result":{"action":"accept","content":{"decision":"approve"}}}`)
+	if got := r.next(); !strings.Contains(got, `"exit_code":0`) || w.file(t, "a") != "x\n" {
+		t.Errorf("result %s; the file holds %q", got, w.file(t, "a"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -79,15 +80,30 @@ func (c *conn) SessionID() string { return "" }
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		close(c.done)
-		closeAny(c.in)
-		closeAny(c.out)
+		interrupt(c.in)
+		interrupt(c.out)
 	})
 	return nil
 }
 
-func closeAny(v any) {
-	if x, ok := v.(io.Closer); ok {
-		x.Close() //nolint:errcheck,gosec // it only interrupts what is blocked
+// join waits for the goroutine that reads, unless its Read cannot be interrupted: that ends when the input does.
+func (c *conn) join() {
+	t := time.NewTimer(drainTime)
+	defer t.Stop()
+	select {
+	case <-c.reader:
+	case <-t.C:
+		c.log.Warn("the input cannot be interrupted")
+	}
+}
+
+// interrupt ends what is blocked in a Read or Write. Files are not closed: the caller may go on with standard output.
+func interrupt(v any) {
+	switch x := v.(type) {
+	case *os.File:
+		_ = x.SetDeadline(time.Unix(1, 0)) // where files have none, nothing can interrupt
+	case io.Closer:
+		_ = x.Close() // it only interrupts
 	}
 }
 

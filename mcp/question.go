@@ -97,12 +97,13 @@ func (r approvalRequest) detail() string {
 		if in.ReplaceAll {
 			head = "Every occurrence:\n"
 		}
-		return head + prefixed("- ", *in.Old) + prefixed("+ ", *in.New)
+		return head + prefixed("- ", *in.Old) + prefixed("+ ", *in.New) + r.rest("old_string", "new_string", "replace_all", r.pathArg())
 	case known && in.Content != nil && r.does(policy.Write):
+		what := prefixed("+ ", *in.Content)
 		if *in.Content == "" {
-			return "The file becomes empty."
+			what = "The file becomes empty."
 		}
-		return prefixed("+ ", *in.Content)
+		return what + r.rest("content", r.pathArg())
 	}
 	if len(r.Args) > 0 {
 		return "Arguments: " + indent(r.Args)
@@ -119,13 +120,23 @@ func (r approvalRequest) does(k policy.Kind) bool {
 	return false
 }
 
-// rest shows the arguments beside one that was shown.
-func (r approvalRequest) rest(shown string) string {
+// pathArg is the argument that the headline shows.
+func (r approvalRequest) pathArg() string {
+	if r.targets() == "" {
+		return ""
+	}
+	return "file_path"
+}
+
+// rest shows the arguments beside those that were shown.
+func (r approvalRequest) rest(shown ...string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(r.Args, &m) != nil {
 		return ""
 	}
-	delete(m, shown)
+	for _, name := range shown {
+		delete(m, name)
+	}
 	if len(m) == 0 {
 		return ""
 	}

@@ -47,7 +47,7 @@ func Serve(ctx context.Context, ts *agent.Toolset, o Options) error {
 		err = ss.Wait()
 	}
 	c.Close() //nolint:errcheck,gosec // it has no error
-	<-c.reader
+	c.join()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -413,7 +413,7 @@ func TestCallsDoNotWaitForEachOther(t *testing.T) {
 func TestLargeTexts(t *testing.T) {
 	w := serveDir(t, policy.Yolo, nil)
 	s := connect(t, w.set, mcp.Options{}, nil, "")
-	big := strings.Repeat("0123456789abcdef\n", 20<<20/17)
+	big := strings.Repeat("0123456789abcdef\n", 3<<20/17)
 	call(t, s, "write_file", map[string]any{"file_path": "/big.txt", "content": big})
 	if w.file(t, "big.txt") != big {
 		t.Error("the large file differs")

@@ -26,8 +26,8 @@ const DefaultName = "deepagents"
 // Options configure a server. The zero value serves every tool on standard input and output.
 type Options struct {
 	// In and Out carry the messages, one JSON text a line. Give both or none: nil is standard input and output of the process,
-	// and whatever else is printed to standard output then goes to standard error while [Serve] runs. What has a Close method
-	// is closed when serving ends, which interrupts a blocked Read or Write.
+	// and whatever else is printed to standard output then goes to standard error while [Serve] runs. When serving ends, a
+	// blocked Read or Write is interrupted: a file gets a deadline in the past, anything else is closed if it has Close.
 	In  io.Reader
 	Out io.Writer
 	// Name and Version introduce the server to the client; the defaults are [DefaultName] and "0.0.0".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -225,6 +226,53 @@ func TestTheEndOfTheContextInterruptsAWrite(t *testing.T) {
 	if err := <-p.done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Serve: %v", err)
 	}
+}
+
+// Files are interrupted and stay open.
+func TestFilesStayOpen(t *testing.T) {
+	_, ts := gated(t)
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mcp.Serve(ctx, ts, mcp.Options{In: inR, Out: outW}) }()
+	newRaw(t, inW, outR).initialize(oldVersion)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Serve: %v", err)
+	}
+	for _, f := range []*os.File{inR, inW, outR, outW} {
+		if err := f.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+}
+
+// stubborn is an input that nothing interrupts.
+type stubborn struct{ end chan struct{} }
+
+func (s stubborn) Read([]byte) (int, error) {
+	<-s.end
+	return 0, io.EOF
+}
+
+func TestAnInputThatCannotBeInterrupted(t *testing.T) {
+	_, ts := gated(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	in := stubborn{make(chan struct{})}
+	done := make(chan error, 1)
+	go func() { done <- mcp.Serve(ctx, ts, mcp.Options{In: in, Out: io.Discard}) }()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Serve: %v", err)
+	}
+	close(in.end)
 }
 
 func TestAClientThatStopsReading(t *testing.T) {
