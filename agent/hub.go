@@ -222,6 +222,11 @@ func (h *hub) lastWord(b *thread.RunEnded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range project(&thread.Entry{Body: b}) {
+		// The append that failed may have been stored all the same, so its number is used again and no other.
+		if last := len(h.slots) - 1; last >= 0 && h.slots[last].state == slotVoid && h.slots[last].ev.Data.Type() == d.Type() {
+			h.slots[last].ev.Data, h.slots[last].state = d, slotReady
+			continue
+		}
 		h.push(nil, h.now(), d, slotReady)
 	}
 	h.notify()
@@ -249,8 +254,8 @@ func (h *hub) read(after int64, buf []Event) (got []Event, last int64, behind bo
 	last = after
 	for i := after + 1 - h.base; i < int64(len(h.slots)) && len(buf) < batch; i++ {
 		s := &h.slots[i]
-		if s.state == slotPending {
-			break
+		if s.state == slotPending || s.state == slotVoid && !h.done && i == int64(len(h.slots))-1 {
+			break // the last number may yet be used by the last word
 		}
 		last = s.ev.Seq
 		if s.state == slotReady {

@@ -427,10 +427,12 @@ func (s *session) end(x *execution, status thread.Status, err error) (*Result, e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), closeGrace)
 	defer cancel()
 	if aerr := s.journal.Append(ctx, false, x.entry(x.sp.Step, ended)); aerr != nil {
-		s.hub.lastWord(ended)
 		if err == nil {
-			return res, aerr
+			err, res.Status = aerr, thread.Stopped
+			res.Cause, res.ExitCode = causeOf(res.Status, err, false)
+			ended.Status, ended.Cause, ended.ExitCode, ended.Error = res.Status, res.Cause, res.ExitCode, err.Error()
 		}
+		s.hub.lastWord(ended)
 	}
 	return res, err
 }
