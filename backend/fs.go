@@ -80,7 +80,36 @@ func (f *FS) do(ctx context.Context, op, path string, run func(path string) erro
 }
 
 func (f *FS) guard(k policy.Kind) driver.Guard {
-	return driver.Guard{Action: k, Rules: f.o.Hooks.Rules}
+	g := driver.Guard{Action: k, Rules: f.o.Hooks.Rules}
+	a, ok := f.d.(driver.Aliaser)
+	if !ok || len(g.Rules) == 0 {
+		return g
+	}
+	rules := driver.Guard{Action: k, Rules: g.Rules}
+	g.Func = func(i driver.Info) error {
+		for _, p := range names(a, i) {
+			if err := rules.Check(driver.Info{Path: p}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return g
+}
+
+// names are all names of a file: as typed, resolved, and what these are called otherwise.
+func names(a driver.Aliaser, i driver.Info) []string {
+	var out []string
+	for _, p := range [2]string{i.Path, i.Resolved} {
+		if p == "" {
+			continue
+		}
+		out = append(out, p)
+		if a != nil {
+			out = append(out, a.Aliases(p)...)
+		}
+	}
+	return out
 }
 
 // allowed judges the typed path, before a driver is asked.
@@ -106,10 +135,11 @@ func (f *FS) listable(i driver.Info) error {
 
 // shows reports whether a name may appear in a listing: rules may hide it, and so may the Visible hook.
 func (f *FS) shows(i driver.Info) bool {
-	for _, p := range [2]string{i.Path, i.Resolved} {
-		if p == "" || len(f.o.Hooks.Rules) == 0 {
-			continue
-		}
+	if len(f.o.Hooks.Rules) == 0 {
+		return f.o.Hooks.Visible == nil || f.o.Hooks.Visible(i)
+	}
+	a, _ := f.d.(driver.Aliaser)
+	for _, p := range names(a, i) {
 		if v, rule := f.o.Hooks.Rules.Decide(policy.Read, p); v.Decision == policy.Deny && !rule.Listed {
 			return false
 		}

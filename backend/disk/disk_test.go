@@ -16,6 +16,7 @@ import (
 	"github.com/deepagents-go/deepagents/backend/backendtest"
 	"github.com/deepagents-go/deepagents/backend/disk"
 	"github.com/deepagents-go/deepagents/backend/driver"
+	"github.com/deepagents-go/deepagents/policy"
 )
 
 func TestMain(m *testing.M) {
@@ -113,6 +114,45 @@ func resolved(t testing.TB, p string) string {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestHostRules checks that a rule holds whichever name of a root it was written for, and whichever is used.
+func TestHostRules(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("host path mode is not supported here")
+	}
+	base := resolved(t, t.TempDir())
+	real, given := filepath.Join(base, "real"), filepath.Join(base, "given")
+	write(t, base, map[string]string{"real/s/k": "TOP", "real/ok": "TOP", "given": "-> real", "real/ln": "-> s/k"})
+	for _, rule := range []string{real + "/s/**", given + "/s/**"} {
+		d, err := disk.NewHost([]string{given}, disk.Options{StateDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFS(t, d, backend.Options{Hooks: backend.Hooks{Rules: policy.PathRules{{Paths: []string{rule}, Decision: policy.Deny}}}})
+		for _, root := range []string{real, given} {
+			for _, p := range []string{root + "/s/k", root + "/ln"} {
+				_, err := f.Read(t.Context(), p, backend.Window{Limit: 1})
+				is(t, err, policy.ErrDenied)
+				_, err = f.Write(t.Context(), p, nil, backend.WriteOptions{})
+				is(t, err, policy.ErrDenied)
+			}
+			_, err = f.List(t.Context(), root+"/s")
+			is(t, err, policy.ErrDenied)
+			is(t, f.Delete(t.Context(), root+"/s"), policy.ErrDenied)
+			g, err := f.Grep(t.Context(), backend.GrepQuery{Text: "TOP", Path: root})
+			if err != nil || len(g.Matches) != 1 || g.Matches[0].Path != root+"/ok" {
+				t.Errorf("rule %s: grep %s: %+v, %v", rule, root, g, err)
+			}
+			gl, err := f.Glob(t.Context(), backend.GlobQuery{Pattern: "*", Dir: root})
+			if err != nil || strings.Join(gl.Paths, " ") != root+"/ok" {
+				t.Errorf("rule %s: glob %s: %v, %v", rule, root, gl.Paths, err)
+			}
+		}
+		if err := d.(*disk.Host).Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestModes(t *testing.T) {

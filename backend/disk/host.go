@@ -102,6 +102,22 @@ func (h *Host) Route(p string) driver.Mount {
 	return best
 }
 
+// Aliases returns the path below the other name of its root.
+func (h *Host) Aliases(p string) []string {
+	m := h.Route(p)
+	d, ok := m.Driver.(*Disk)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, name := range d.names {
+		if name != m.Prefix {
+			out = append(out, driver.Join(name, driver.Rel(p, m.Prefix)))
+		}
+	}
+	return out
+}
+
 // Mounts returns the root that serves a directory and those below it.
 func (h *Host) Mounts(under string) []driver.Mount {
 	var out []driver.Mount

@@ -7,7 +7,7 @@ import (
 
 const (
 	// nearLines and nearLine bound the search for a near miss.
-	nearLines = 50_000
+	nearLines = 20_000
 	nearLine  = 400
 	// nearOld is how many lines of the old text are tried as anchors.
 	nearOld = 40
