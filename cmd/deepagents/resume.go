@@ -60,7 +60,7 @@ func (j *job) resume(ctx context.Context, cmd *cobra.Command, answers cli.Answer
 	if len(open) > 0 && !answers.Given() {
 		return j.paused(ctx, open)
 	}
-	if len(open) == 0 && (v.Root.Next == thread.NodeEnd || v.Root.Head == "") {
+	if cli.Finished(v) {
 		return j.nothing(v)
 	}
 	remembered := j.flags.settings
@@ -101,9 +101,5 @@ func (j *job) paused(ctx context.Context, open []thread.OpenInterrupt) error {
 func (j *job) nothing(v *thread.View) error {
 	j.began = true
 	fmt.Fprintf(j.errout, "deepagents: nothing to do: thread %s is finished; give it a new task with: deepagents run --thread %s PROMPT\n", j.thread, j.thread)
-	x := cli.Outcome{Thread: j.thread}
-	if v.RunEnded != nil {
-		x.Result = v.RunEnded.Result
-	}
-	return j.output().Nothing(x)
+	return j.output().Nothing(cli.Outcome{Thread: j.thread, Result: cli.Answer(v)})
 }

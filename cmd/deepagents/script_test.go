@@ -46,6 +46,8 @@ func TestScripts(t *testing.T) {
 			switch name {
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "mount":
+				return exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", os.TempDir()).Run() == nil, nil
 			case "go":
 				_, err := exec.LookPath("go")
 				return err == nil, nil

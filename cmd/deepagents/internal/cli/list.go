@@ -52,9 +52,9 @@ func ListThreads(ctx context.Context, s thread.Store, out io.Writer, asJSON bool
 		return printJSON(out, infos)
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "THREAD\tSTATUS\tUPDATED\tRECORDS") //nolint:errcheck // Flush returns the error
+	fmt.Fprintln(w, "THREAD\tSTATUS\tUPDATED\tRECORDS")
 	for _, i := range infos {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", i.Thread, i.Status, i.Updated.Local().Format(time.DateTime), i.Records) //nolint:errcheck // as above
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", i.Thread, i.Status, i.Updated.Local().Format(time.DateTime), i.Records)
 	}
 	return w.Flush()
 }

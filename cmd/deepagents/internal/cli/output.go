@@ -49,7 +49,7 @@ func (o *Output) Event(ev agent.Event) error {
 		return nil
 	}
 	if s := progress(ev); s != "" {
-		fmt.Fprintln(o.Err, s) //nolint:errcheck // a person who stopped listening does not end the run
+		fmt.Fprintln(o.Err, s) // a person who stopped listening does not end the run
 	}
 	return nil
 }

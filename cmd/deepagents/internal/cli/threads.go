@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/state"
 	"github.com/deepagents-go/deepagents/thread"
 	"github.com/deepagents-go/deepagents/thread/memory"
@@ -82,6 +84,21 @@ func LoadThread(ctx context.Context, s thread.Store, id string) (*thread.View, e
 	return v, nil
 }
 
+// Finished reports whether there is nothing to go on with: the last step led to the end. (Its process may have died right after.)
+func Finished(v *thread.View) bool {
+	return len(v.Open()) == 0 && (v.Root.Next == thread.NodeEnd || v.Root.Head == "")
+}
+
+// Answer returns the text of the newest assistant message.
+func Answer(v *thread.View) string {
+	for _, m := range slices.Backward(state.Messages.In(v.Root.State).Slice()) {
+		if m.Role == message.Assistant {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
 // probeTTL is the life of a lease that is given back at once.
 const probeTTL = 5 * time.Second
 
@@ -127,7 +144,7 @@ func CheckNew(ctx context.Context, s thread.Store, id string, c Again) error {
 		return err
 	}
 	open := v.Open()
-	if len(open) == 0 && !v.Crashed() {
+	if len(open) == 0 && (!v.Crashed() || Finished(v)) {
 		return nil
 	}
 	if err := Free(ctx, s, id); err != nil {
