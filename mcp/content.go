@@ -97,7 +97,7 @@ func nameOf(m message.Media) string {
 
 // readBody reads a streamed body, up to maxBody bytes.
 func readBody(rc io.ReadCloser) (string, error) {
-	defer rc.Close() //nolint:errcheck // it was only read
+	defer rc.Close()
 	b, err := io.ReadAll(io.LimitReader(rc, maxBody+1))
 	cut := ""
 	if len(b) > maxBody {
@@ -109,6 +109,6 @@ func readBody(rc io.ReadCloser) (string, error) {
 
 func closeBody(r tool.Result) {
 	if r.Body != nil {
-		r.Body.Close() //nolint:errcheck,gosec // the result is discarded
+		r.Body.Close() //nolint:gosec // the result is discarded
 	}
 }

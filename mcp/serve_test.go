@@ -431,6 +431,8 @@ func TestProgressCarriesLiveOutput(t *testing.T) {
 			var mu sync.Mutex
 			var live strings.Builder
 			var last float64
+			const want = "first\nzweitens: ä\nlast\n"
+			all := make(chan struct{})
 			co := &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -439,6 +441,9 @@ func TestProgressCarriesLiveOutput(t *testing.T) {
 					t.Errorf("progress %v after %v with token %v", r.Params.Progress, last, r.Params.ProgressToken)
 				}
 				last = r.Params.Progress
+				if live.Len() == len(want) {
+					close(all)
+				}
 			}}
 			s := connect(t, w.set, mcp.Options{}, co, version)
 			p := &sdk.CallToolParams{Name: "execute", Arguments: map[string]any{"command": "echo first; echo zweitens: ä; echo last"}}
@@ -450,9 +455,10 @@ func TestProgressCarriesLiveOutput(t *testing.T) {
 			if got := text(t, res); !strings.Contains(got, "first") {
 				t.Errorf("result %q", got)
 			}
+			<-all // the SDK's client handles notifications beside responses
 			mu.Lock()
 			defer mu.Unlock()
-			if live.String() != "first\nzweitens: ä\nlast\n" {
+			if live.String() != want {
 				t.Errorf("live output %q", live.String())
 			}
 		})

@@ -194,6 +194,27 @@ func TestStandardOutputCarriesNothingElse(t *testing.T) {
 	}
 }
 
+// A file as standard input is always ready and ends.
+func TestRequestsFromAFile(t *testing.T) {
+	cmd, _ := helperCommand(t, "yolo")
+	script := filepath.Join(t.TempDir(), "in.jsonl")
+	lines := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}` +
+		"\n" + executeLine("1", "echo from a file") + "\n"
+	if err := os.WriteFile(script, []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd.Stdin = in
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), `"id":0`) || !strings.Contains(string(out), "from a file") {
+		t.Errorf("output %s, %v", out, err)
+	}
+}
+
 // A client that reads nothing cannot keep the server from ending, nor can its silence.
 func TestProcessEndsWhileItWrites(t *testing.T) {
 	p := startProcess(t, "yolo")

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -289,6 +290,38 @@ func TestAClientThatStopsReading(t *testing.T) {
 	if err := <-p.done; err == nil || !strings.Contains(err.Error(), "connection") {
 		t.Errorf("Serve: %v", err)
 	}
+}
+
+// Whatever comes in, what goes out is JSON in lines, and the end of the input is the end.
+func FuzzInput(f *testing.F) {
+	_, ts := gated(f)
+	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}`
+	for _, seed := range []string{
+		"", "\n\r\n \n", hello, callLine("1", "quick"), `[` + callLine("1", "quick") + `,` + callLine("1", "quick") + `]`, `[[[]]]`, "{\"a\":\xff}",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":[1]}}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`, `{"jsonrpc":"2.0","id":1,"error":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		if strings.Contains(input, "gate") || strings.Contains(input, "subscriptions") {
+			t.Skip("it waits for the end of the input")
+		}
+		var out strings.Builder
+		in := strings.NewReader(hello + "\n" + input + "\n" + callLine(`"last"`, "quick"))
+		if err := mcp.Serve(t.Context(), ts, mcp.Options{In: in, Out: &out}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("the server wrote %q", line)
+			}
+		}
+		if !strings.Contains(out.String(), `"last"`) {
+			t.Errorf("the last request is not answered: %s", out.String())
+		}
+	})
 }
 
 // BenchmarkInitialize is what a client waits for before it can use the tools: a new server, the handshake and the list.
