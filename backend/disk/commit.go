@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 )
@@ -103,6 +104,9 @@ func (w *writing) put(o driver.WriteOptions, dir *os.File) error {
 	} else {
 		err = w.t.dir.Rename(w.e.temp(), w.t.name)
 		w.gone = err == nil
+		if errors.Is(err, syscall.EBUSY) && w.t.exists {
+			return w.inPlace(dir) // a file that is mounted itself, as containers do, cannot be replaced
+		}
 	}
 	if err != nil || w.d.noSync {
 		return err

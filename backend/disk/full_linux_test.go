@@ -55,3 +55,26 @@ func TestFull(t *testing.T) {
 		t.Errorf("a small write afterwards: %v", err)
 	}
 }
+
+// TestMountedFile writes a file that is a mount point, as containers mount single files.
+func TestMountedFile(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a file needs root")
+	}
+	base := t.TempDir()
+	write(t, base, map[string]string{"real": "old\n", "root/f": "covered\n"})
+	f := filepath.Join(base, "root", "f")
+	if err := unix.Mount(filepath.Join(base, "real"), f, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("mounting a file: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(f, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	fsys := newFS(t, newDisk(t, filepath.Join(base, "root")), backend.Options{})
+	if _, err := fsys.Edit(t.Context(), "/f", backend.Edit{Old: "old", New: "new"}); err != nil || read(t, base, "real") != "new\n" {
+		t.Errorf("edit: %v, the file holds %q", err, read(t, base, "real"))
+	}
+	noTemps(t, base)
+}

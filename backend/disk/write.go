@@ -15,8 +15,8 @@ import (
 )
 
 // Write replaces or creates a file atomically. It keeps mode and owner of a file that it replaces, and the link that led there, and
-// refuses a file that is read-only. A file with several hard links, or whose owner cannot be kept, is written in place from a
-// complete copy beside it: a crash is made good by the next [New], but readers may see a mixture meanwhile.
+// refuses a file that is read-only. A file with several hard links, one that is a mount point, and one whose owner cannot be kept are
+// written in place from a complete copy beside them: a crash is made good by the next [New], but readers may see a mixture meanwhile.
 func (d *Disk) Write(ctx context.Context, p string, src io.Reader, o driver.WriteOptions) (driver.Info, error) {
 	q := virtual(p)
 	i, err := d.write(ctx, q, src, o)

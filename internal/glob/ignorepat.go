@@ -2,7 +2,8 @@ package glob
 
 import "strings"
 
-// IgnorePattern is one compiled pattern of a gitignore file: no dot is special, "**" crosses directories.
+// IgnorePattern is one compiled pattern of a gitignore file: no dot is special, "**" crosses directories, and "?"
+// takes one byte.
 type IgnorePattern struct {
 	// Anchored patterns are compared with the whole path below the directory of the file, others with the last name.
 	Anchored bool
@@ -27,7 +28,7 @@ func CompileIgnore(p string) (IgnorePattern, bool) {
 		if part == "" {
 			return ip, false
 		}
-		s, ok := compileSegment(part)
+		s, ok := compileSegment(part, bytewise)
 		if !ok {
 			return ip, false
 		}

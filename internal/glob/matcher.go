@@ -79,7 +79,7 @@ func (m *Matcher) compile(p string) ([]segment, bool) {
 			}
 			continue
 		}
-		s, ok := compileSegment(part)
+		s, ok := compileSegment(part, runes)
 		if !ok {
 			return nil, false
 		}

@@ -32,6 +32,7 @@ type segment struct {
 	suffix   string
 	isSuffix bool
 	dot      bool // begins with a literal dot
+	decode   decoder
 }
 
 type charSet struct {
@@ -54,9 +55,29 @@ func (c *charSet) has(r rune) bool {
 	return c.negate
 }
 
+// decoder reads the first character of a text and its length.
+type decoder func(string) (rune, int)
+
+// runes takes whole characters; a byte that is no UTF-8 equals only itself.
+func runes(s string) (rune, int) {
+	r, n := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && n == 1 {
+		r = invalid(s[0])
+	}
+	return r, n
+}
+
+// bytewise takes bytes, as git and ripgrep do in ignore files.
+func bytewise(s string) (rune, int) {
+	if s[0] < utf8.RuneSelf {
+		return rune(s[0]), 1
+	}
+	return invalid(s[0]), 1
+}
+
 // compileSegment reads the pattern of one name; false means that it matches nothing (an unclosed set, a trailing backslash).
-func compileSegment(p string) (segment, bool) {
-	s := segment{plain: true}
+func compileSegment(p string, decode decoder) (segment, bool) {
+	s := segment{plain: true, decode: decode}
 	var lit strings.Builder
 	for i := 0; i < len(p); {
 		c := p[i]
@@ -72,7 +93,7 @@ func compileSegment(p string) (segment, bool) {
 			s.tokens = append(s.tokens, token{kind: anyOne})
 			i++
 		case '[':
-			cs, n, ok := compileSet(p[i:])
+			cs, n, ok := compileSet(p[i:], decode)
 			if !ok {
 				return segment{}, false
 			}
@@ -86,10 +107,7 @@ func compileSegment(p string) (segment, bool) {
 					return segment{}, false
 				}
 			}
-			r, n := utf8.DecodeRuneInString(p[i:])
-			if r == utf8.RuneError && n == 1 {
-				r = invalid(p[i])
-			}
+			r, n := decode(p[i:])
 			s.tokens = append(s.tokens, token{kind: literal, r: r})
 			lit.WriteString(p[i : i+n])
 			i += n
@@ -116,7 +134,7 @@ func hasWildcard(ts []token) bool {
 }
 
 // compileSet reads "[...]" and returns its length.
-func compileSet(p string) (*charSet, int, bool) {
+func compileSet(p string, decode decoder) (*charSet, int, bool) {
 	cs := &charSet{}
 	i := 1
 	if i < len(p) && (p[i] == '!' || p[i] == '^') {
@@ -144,14 +162,14 @@ func compileSet(p string) (*charSet, int, bool) {
 				continue
 			}
 		}
-		lo, n, ok := setRune(p[i:])
+		lo, n, ok := setRune(p[i:], decode)
 		if !ok {
 			return nil, 0, false
 		}
 		i += n
 		hi := lo
 		if i+1 < len(p) && p[i] == '-' && p[i+1] != ']' {
-			hi, n, ok = setRune(p[i+1:])
+			hi, n, ok = setRune(p[i+1:], decode)
 			if !ok {
 				return nil, 0, false
 			}
@@ -161,7 +179,7 @@ func compileSet(p string) (*charSet, int, bool) {
 	}
 }
 
-func setRune(p string) (rune, int, bool) {
+func setRune(p string, decode decoder) (rune, int, bool) {
 	esc := 0
 	if strings.HasPrefix(p, `\`) {
 		esc = 1
@@ -169,10 +187,7 @@ func setRune(p string) (rune, int, bool) {
 	if len(p) <= esc {
 		return 0, 0, false
 	}
-	r, n := utf8.DecodeRuneInString(p[esc:])
-	if r == utf8.RuneError && n == 1 {
-		r = invalid(p[esc])
-	}
+	r, n := decode(p[esc:])
 	return r, n + esc, true
 }
 
@@ -223,18 +238,16 @@ func (s *segment) match(name string, dotted bool) bool {
 	if s.isSuffix {
 		return strings.HasSuffix(name, s.suffix)
 	}
-	return matchTokens(s.tokens, name)
+	return s.matchTokens(name)
 }
 
 // matchTokens goes back to the last star only, which is enough since a star takes anything: the time is at most len(tokens)*len(name).
-func matchTokens(ts []token, name string) bool {
+func (s *segment) matchTokens(name string) bool {
+	ts := s.tokens
 	ti, ni := 0, 0
 	starTi, starNi := -1, 0
 	for ni < len(name) {
-		r, n := utf8.DecodeRuneInString(name[ni:])
-		if r == utf8.RuneError && n == 1 {
-			r = invalid(name[ni])
-		}
+		r, n := s.decode(name[ni:])
 		if ti < len(ts) {
 			t := ts[ti]
 			if t.kind == star {
@@ -251,7 +264,7 @@ func matchTokens(ts []token, name string) bool {
 		if starTi < 0 {
 			return false
 		}
-		_, n = utf8.DecodeRuneInString(name[starNi:])
+		_, n = s.decode(name[starNi:])
 		starNi += n
 		ti, ni = starTi+1, starNi
 	}

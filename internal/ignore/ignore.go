@@ -20,8 +20,7 @@ type rule struct {
 // File is a compiled ignore file.
 type File struct{ rules []rule }
 
-// Parse reads the content of an ignore file. Lines that can match nothing are skipped, as git does; unlike git, "?" and sets take a
-// whole character and not one byte.
+// Parse reads the content of an ignore file. Lines that can match nothing are skipped, as git does.
 func Parse(content []byte) *File {
 	f := &File{}
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))

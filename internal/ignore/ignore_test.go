@@ -119,7 +119,7 @@ func TestPatterns(t *testing.T) {
 	paths := []string{
 		"a", "b", "a.log", "x/a.log", "x/y/a.log", "foo/", "foo/bar", "foo/bar2/baz", "x/foo/", "x/foo/bar", "x/foobar", "build/", "build/out",
 		"src/build", "doc/a.txt", "doc/sub/a.txt", "doc/sub/deep/a.txt", "#hash", "!bang", "sp ace", "trail ", "back\\slash", "[x]", "x/[x]",
-		".hidden", ".h/f", "dir.d/f", "dir.d/g/h", "1", "12", "a-b", "]", "a]b", "ab", "ac", "aZ", "A.LOG", "abc/def/ghi", "abc/ghi",
+		".hidden", ".h/f", "dir.d/f", "dir.d/g/h", "é", "1", "12", "a-b", "]", "a]b", "ab", "ac", "aZ", "A.LOG", "abc/def/ghi", "abc/ghi",
 	}
 	for name, c := range map[string]struct {
 		text string
