@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,14 +133,38 @@ func (h *hub) stored(es []thread.Entry, err error) {
 		}
 		h.pendingFrom = 0
 	}
-	// What the finished message or call streamed is now in its record; it need not be kept twice.
 	for i := range es {
-		if es[i].Kind == thread.KindModel || es[i].Kind == thread.KindCallEnded {
-			h.queue = h.queue[:0]
-			break
-		}
+		h.settle(es[i].Body)
 	}
 	h.notify()
+}
+
+// settle drops what a finished message or call streamed: it is now in a record and need not be kept twice.
+func (h *hub) settle(b thread.Body) {
+	if len(h.queue) == 0 {
+		return
+	}
+	switch b := b.(type) {
+	case *thread.Model:
+		h.queue = slices.DeleteFunc(h.queue, func(ev Event) bool { return streamedBy(ev.Data) == b.Message.ID })
+	case *thread.CallEnded:
+		h.queue = slices.DeleteFunc(h.queue, func(ev Event) bool { return streamedBy(ev.Data) == b.Task })
+	}
+}
+
+// streamedBy returns the message or the task that a live event belongs to.
+func streamedBy(d EventData) string {
+	switch d := d.(type) {
+	case MessageDelta:
+		return d.MessageID
+	case ReasoningDelta:
+		return d.MessageID
+	case ToolOutput:
+		return d.TaskID
+	case ToolStarted:
+		return d.TaskID
+	}
+	return ""
 }
 
 func (h *hub) notify() {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math"
 	"time"
 
 	"github.com/deepagents-go/deepagents/thread"
@@ -14,7 +13,44 @@ import (
 // StoredEvents yields the events of a thread after a number, from what is stored. Live events that are no longer kept are
 // reported once, by a [Gap]; the durable ones among them follow it.
 func (a *Agent) StoredEvents(ctx context.Context, threadID string, after int64) iter.Seq2[Event, error] {
-	return storedEvents(ctx, a.c.Threads, threadID, after, math.MaxInt64)
+	return func(yield func(Event, error) bool) {
+		if a.c.Threads == nil {
+			yield(Event{}, ErrNoStore)
+			return
+		}
+		last, err := lastEvent(ctx, a.c.Threads, threadID)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		storedEvents(ctx, a.c.Threads, threadID, after, last)(yield)
+	}
+}
+
+// lastEvent returns the number of the last event that is stored.
+func lastEvent(ctx context.Context, s thread.Store, threadID string) (int64, error) {
+	_, live, err := s.Events(ctx, threadID, 0)
+	if err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	if n := len(live); n > 0 {
+		last = live[n-1].Seq
+	}
+	for r, err := range s.Read(ctx, threadID, thread.Query{Prefix: true, Reverse: true}) {
+		if err != nil {
+			return 0, err
+		}
+		if r.Event == 0 {
+			continue
+		}
+		b, err := thread.Decode(r)
+		if err != nil {
+			return 0, err
+		}
+		return max(last, r.Event+int64(len(project(&thread.Entry{Record: r, Body: b})))-1), nil
+	}
+	return last, nil
 }
 
 // storedEvents merges the events of the records with those of the event log, up to a number.
@@ -35,12 +71,11 @@ func storedEvents(ctx context.Context, s thread.Store, threadID string, after, u
 				continue
 			}
 			if !m.record(r) {
-				return
+				break
 			}
 		}
-		m.liveBefore(upTo + 1)
-		if !m.stopped && upTo != math.MaxInt64 && m.next <= upTo {
-			m.gap(time.Time{}, upTo+1)
+		if !m.stopped && m.liveBefore(upTo+1) && m.next <= upTo {
+			m.gap(time.Time{})
 		}
 	}
 }
@@ -98,7 +133,7 @@ func (m *merger) liveBefore(seq int64) bool {
 }
 
 func (m *merger) send(ev Event) bool {
-	if ev.Seq > m.next && !m.gap(ev.Time, ev.Seq) {
+	if ev.Seq > m.next && !m.gap(ev.Time) {
 		return false
 	}
 	m.next = ev.Seq + 1
@@ -108,17 +143,13 @@ func (m *merger) send(ev Event) bool {
 	return !m.stopped
 }
 
-// gap reports a hole that ends before a number, once: the first one speaks for all up to the end of what is read.
-func (m *merger) gap(t time.Time, before int64) bool {
+// gap reports a hole, once: the first one speaks for all up to the end of what is read.
+func (m *merger) gap(t time.Time) bool {
 	if m.gapped {
 		return true
 	}
 	m.gapped = true
-	to := before - 1
-	if m.upTo != math.MaxInt64 {
-		to = m.upTo
-	}
-	ev := Event{Seq: m.next, Time: t, Thread: m.thread, Data: Gap{From: m.next, To: to}}
+	ev := Event{Seq: m.next, Time: t, Thread: m.thread, Data: Gap{From: m.next, To: m.upTo}}
 	if !m.yield(ev, nil) {
 		m.stopped = true
 	}
