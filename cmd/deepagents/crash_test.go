@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -230,6 +231,9 @@ func (c *crashCase) check() (unknown int) {
 // TestKilledAtAnyMoment kills a run of commands and edits, again and again, and goes on with it. DEEPAGENTS_LONG=1 plays more
 // rounds.
 func TestKilledAtAnyMoment(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands of the run need a POSIX shell")
+	}
 	rounds := 4
 	if os.Getenv("DEEPAGENTS_LONG") != "" {
 		rounds = 150

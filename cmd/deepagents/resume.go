@@ -74,7 +74,7 @@ func (j *job) resume(ctx context.Context, cmd *cobra.Command, answers cli.Answer
 	if err := j.flags.settings.Check(); err != nil {
 		return err
 	}
-	w, err := cli.OpenWorkspace(&j.flags.settings, j.log)
+	w, err := j.prepare(ctx)
 	if err != nil {
 		return err
 	}

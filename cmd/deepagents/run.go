@@ -9,6 +9,7 @@ import (
 	"github.com/deepagents-go/deepagents"
 	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/cmd/deepagents/internal/cli"
+	"github.com/deepagents-go/deepagents/model"
 	"github.com/deepagents-go/deepagents/thread"
 	"github.com/deepagents-go/deepagents/thread/memory"
 )
@@ -61,6 +62,7 @@ type job struct {
 	flags     *runFlags
 	thread    string
 	store     thread.Store
+	model     model.Model
 	input     agent.Input
 	resumable bool
 	// began says that there was a run, whose own last event tells how it ended.
@@ -100,10 +102,7 @@ func (j *job) fresh(ctx context.Context, ephemeral bool) error {
 		return cli.Usagef("--thread: %w", err)
 	}
 	// What is wrong with the model or the directory is found before anything is created.
-	if _, err := cli.OpenModel(ctx, j.flags.settings.Model); err != nil {
-		return err
-	}
-	w, err := cli.OpenWorkspace(&j.flags.settings, j.log)
+	w, err := j.prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,6 +114,15 @@ func (j *job) fresh(ctx context.Context, ephemeral bool) error {
 		return closing(w, err)
 	}
 	return closing(w, j.start(ctx, w))
+}
+
+// prepare opens the model and what the tools work on.
+func (j *job) prepare(ctx context.Context) (*cli.Workspace, error) {
+	var err error
+	if j.model, err = cli.OpenModel(ctx, j.flags.settings.Model); err != nil {
+		return nil, err
+	}
+	return cli.OpenWorkspace(&j.flags.settings, j.log)
 }
 
 func closing(w *cli.Workspace, err error) error {
@@ -144,9 +152,10 @@ func (j *job) start(ctx context.Context, w *cli.Workspace) error {
 	if err != nil {
 		return err
 	}
-	a, err := cli.NewAgent(ctx, s, w, j.log, func(c *deepagents.Config) {
-		c.Threads, c.Limits = j.store, j.flags.limits()
-	})
+	c := w.Config(s, j.log)
+	c.Model, c.Prompt = j.model, cli.Prompt(s, w.Sandbox != nil)
+	c.Threads, c.Limits = j.store, j.flags.limits()
+	a, err := deepagents.New(c)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,9 @@ func TestMain(m *testing.M) {
 const patience = 60 * time.Second
 
 func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the scripts need a POSIX shell")
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -162,6 +166,17 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 
 func running(text string) string {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	if len(files) == 0 {
+		out, err := exec.Command("ps", "-A", "-o", "args=").Output()
+		if err != nil {
+			return "ps: " + err.Error()
+		}
+		for line := range strings.SplitSeq(string(out), "\n") {
+			if strings.Contains(line, text) {
+				return line
+			}
+		}
+	}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		line := strings.ReplaceAll(string(b), "\x00", " ")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,9 +14,10 @@ func (a *app) toolCommand() *cobra.Command {
 	s := cli.Settings{Mode: "yolo", OnAsk: "deny"}
 	var propagate bool
 	cmd := &cobra.Command{
-		Use:   "tool NAME JSON",
+		Use:   "tool NAME JSON|-",
 		Short: "Call one tool and print what a model would see",
 		Long: "Call one tool, with everything allowed, and print exactly the text that a model would see, and one line feed.\n" +
+			"The arguments are JSON, or on standard input (-).\n" +
 			"A tool's error is exit code 1; a command that fails is none.",
 		Example: `  deepagents tool read_file '{"file_path":"/README.md"}'`,
 		Args:    cobra.ExactArgs(2),
@@ -26,14 +26,15 @@ func (a *app) toolCommand() *cobra.Command {
 		if err := s.Check(); err != nil {
 			return err
 		}
-		if !json.Valid([]byte(args[1])) {
-			return cli.Usagef("the arguments are not JSON: %s", args[1])
+		raw, err := cli.Arguments(cmd.Context(), args[1], a.stdin)
+		if err != nil {
+			return err
 		}
 		w, err := cli.OpenWorkspace(&s, a.log)
 		if err != nil {
 			return err
 		}
-		return closing(w, a.callTool(cmd, &s, w, tool.Call{Name: args[0], Args: json.RawMessage(args[1])}, propagate))
+		return closing(w, a.callTool(cmd, &s, w, tool.Call{Name: args[0], Args: raw}, propagate))
 	})
 	workFlags(cmd, &s, "root", "", cli.PathsVirtual)
 	cmd.Flags().BoolVar(&propagate, "propagate-exit", false, "exit with the exit code of the command (execute)")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,21 @@ func join(prompt, input string) string {
 		fence += "`"
 	}
 	return fmt.Sprintf("%s\n\n%s\n%s\n%s", prompt, fence, strings.TrimSuffix(input, "\n"), fence)
+}
+
+// Arguments returns the arguments of a tool: the text, or what is on standard input when that is "-".
+func Arguments(ctx context.Context, text string, stdin io.Reader) (json.RawMessage, error) {
+	raw := []byte(text)
+	if text == "-" {
+		var err error
+		if raw, err = readAll(ctx, stdin); err != nil {
+			return nil, err
+		}
+	}
+	if !json.Valid(raw) {
+		return nil, Usagef("the arguments are not JSON: %s", short(string(raw)))
+	}
+	return raw, nil
 }
 
 // maxPrompt bounds what is read from standard input.

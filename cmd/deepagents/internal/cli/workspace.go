@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/deepagents-go/deepagents"
-	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/backend/disk"
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/backend/statefs"
@@ -121,31 +120,18 @@ func (w *Workspace) Warn(s *Settings, out io.Writer) {
 
 // Prompt is the system prompt of `deepagents run`.
 func Prompt(s *Settings, shell bool) string {
-	root := "Its root is `/`."
+	root := "/"
 	if s.Paths == PathsHost && s.Backend == BackendDisk {
-		root = "The working directory is `" + filepath.ToSlash(s.Dir) + "`; relative paths start there, and nothing outside of it can be reached by the file tools."
+		root = filepath.ToSlash(s.Dir)
 	}
-	p := "You work on the files of a project with tools, on behalf of a person who is not there to answer. " + root + `
-
-- Look before you change: list, search and read what the task is about first.
-- Make the smallest change that does the task, in the style of what is there.
-- A call that is refused says why. Do not try to get around it; do what is possible without it and say what was not.
-`
+	p := "You work on the files of a project with tools, on behalf of a person who is not there to answer.\n\n" +
+		"The project is in `" + root + "`. Relative paths start there; the file tools reach nothing outside of it.\n\n" +
+		"- Look before you change: list, search and read what the task is about first.\n" +
+		"- Make the smallest change that does the task, in the style of what is there.\n" +
+		"- A call that is refused says why. Do not look for a way around it: do what is possible without it, and say what was not.\n"
 	if shell {
-		p += "- Run the tests or the program after a change, with execute, and read what they print.\n"
+		p += "- Commands that you run with execute start in that directory, without a terminal and without input. " +
+			"Run the tests or the program after a change, and read what they print.\n"
 	}
-	return p + "- When the task is done, answer with what you changed and what you found, in a few sentences."
-}
-
-// NewAgent assembles the agent of a run.
-func NewAgent(ctx context.Context, s *Settings, w *Workspace, log *slog.Logger, change func(*deepagents.Config)) (*agent.Agent, error) {
-	m, err := OpenModel(ctx, s.Model)
-	if err != nil {
-		return nil, err
-	}
-	c := w.Config(s, log)
-	c.Model = m
-	c.Prompt = Prompt(s, w.Sandbox != nil)
-	change(&c)
-	return deepagents.New(c)
+	return p + "- When the task is done, say in a few sentences what you changed and what you found."
 }
