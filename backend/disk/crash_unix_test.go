@@ -286,7 +286,7 @@ func TestUser(t *testing.T) {
 		}
 	}
 	chmod(t, root, map[string]fs.FileMode{"unreadable": 0, "none": 0, "ro-dir": 0o555, "deep/stuck": 0o555, "open": 0o777, "theirs": 0o644, "open/theirs": 0o644})
-	defer chmod(t, root, map[string]fs.FileMode{"none": 0o755, "ro-dir": 0o755})
+	defer chmod(t, root, map[string]fs.FileMode{"none": 0o755, "ro-dir": 0o755, "deep/stuck": 0o755})
 	cmd := command(t, root, filepath.Join(base, "state"), "user")
 	if os.Getuid() == 0 {
 		exe := filepath.Join(base, "test")
