@@ -110,10 +110,14 @@ func modeOf(m uint32) fs.FileMode {
 	default:
 		mode |= fs.ModeDevice
 	}
-	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
-		if m&bit != 0 {
-			mode |= is
-		}
+	if m&unix.S_ISUID != 0 {
+		mode |= fs.ModeSetuid
+	}
+	if m&unix.S_ISGID != 0 {
+		mode |= fs.ModeSetgid
+	}
+	if m&unix.S_ISVTX != 0 {
+		mode |= fs.ModeSticky
 	}
 	return mode
 }
