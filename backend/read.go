@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/internal/textio"
@@ -75,8 +76,8 @@ func (f *FS) read(ctx context.Context, p string, w Window) (Lines, error) {
 	if err != nil {
 		return l, driver.Wrap("read", p, err)
 	}
-	if shown.Lines == 0 { // the file shrank while it was read
-		return l, driver.Wrap("read", p, driver.ErrConflict)
+	if shown.Lines == 0 {
+		return l, f.pastEnd(ctx, s, x, w.Offset)
 	}
 	l.Text, l.Invalid = textio.Display(shown.Text)
 	l.Start, l.End = w.Offset+1, w.Offset+shown.Lines
@@ -84,6 +85,26 @@ func (f *FS) read(ctx context.Context, p string, w Window) (Lines, error) {
 	l.LineChars = shown.LineChars
 	l.NoFinalNewline = shown.EOF && !shown.Ended && shown.LineChars == 0
 	return l, nil
+}
+
+// pastEnd says why a window holds no line: it begins after the end of a file whose lines were not all counted, or the file shrank
+// while it was read.
+func (f *FS) pastEnd(ctx context.Context, s *source, x *textio.Index, offset int) error {
+	conflict := driver.Wrap("read", s.path, driver.ErrConflict)
+	if x.Total > 0 {
+		return conflict
+	}
+	if err := s.rewind(0); err != nil {
+		return driver.Wrap("read", s.path, err)
+	}
+	whole, err := textio.Scan(ctx, s, math.MaxInt)
+	switch {
+	case err != nil:
+		return driver.Wrap("read", s.path, err)
+	case offset < whole.Total:
+		return conflict
+	}
+	return &RangeError{Offset: offset, Total: whole.Total}
 }
 
 // lineIndex returns where lines start, from memory when this very version was read before. A file that changed so recently that its
