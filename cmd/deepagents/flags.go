@@ -26,6 +26,16 @@ func workFlags(cmd *cobra.Command, s *cli.Settings, dirFlag, dirShort, paths str
 	f.StringVar(&s.Paths, "paths", paths, "how the file tools name files: host (as commands do) or virtual (/ is the root)")
 	f.StringVar(&s.Backend, "backend", cli.BackendDisk, "where the files are: disk, or state (in the thread)")
 	f.StringVar(&s.Sandbox, "sandbox", "", "where commands run: none (this machine, nothing confines them); without it there is no execute tool")
+	values(cmd, "paths", cli.PathsHost, cli.PathsVirtual)
+	values(cmd, "backend", cli.BackendDisk, cli.BackendState)
+	values(cmd, "sandbox", cli.SandboxNone)
+}
+
+// values makes a shell complete the values of a flag.
+func values(cmd *cobra.Command, flag string, of ...cobra.Completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag does not exist: a mistake in this package
+	}
 }
 
 func (r *runFlags) add(cmd *cobra.Command) {
@@ -38,6 +48,9 @@ func (r *runFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.OnAsk, "on-ask", "deny", "an ask with nobody to ask: deny (the run goes on), pause (for deepagents resume) or fail")
 	f.StringVar(&r.data, "data", "", "data directory (default ~/.deepagents)")
 	f.IntVar(&r.turns, "max-turns", 0, "stop after so many model calls (default no limit)")
+	values(cmd, "output", cli.OutputText, cli.OutputJSON, cli.OutputJSONL)
+	values(cmd, "mode", "plan", "ask", "edit", "yolo")
+	values(cmd, "on-ask", "deny", "pause", "fail")
 	f.DurationVar(&r.timeout, "timeout", 0, "stop after this time, as 90s or 10m (default no limit)")
 }
 

@@ -39,7 +39,7 @@ func (a *app) runCommand() *cobra.Command {
 			if ephemeral && flags.settings.OnAsk == "pause" {
 				return cli.Usagef("--ephemeral and --on-ask pause do not go together: nobody could answer later")
 			}
-			prompt.Args, prompt.Stdin, prompt.Piped = args, a.stdin, cli.Piped(a.stdin)
+			prompt.Args, prompt.Stdin, prompt.Piped, prompt.Notice = args, a.stdin, cli.Piped(a.stdin), a.errout
 			text, err := prompt.Prompt(ctx)
 			if err != nil {
 				return err
@@ -170,6 +170,6 @@ func (j *job) start(ctx context.Context, w *cli.Workspace) error {
 		return err
 	}
 	j.began = true
-	res, err := cli.Follow(r, j.output())
+	res, err := cli.Follow(ctx, r, j.output())
 	return cli.Conclude(j.thread, j.again(), res, err)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 )
 
 // PromptSources are where the prompt of a run comes from.
@@ -19,6 +20,8 @@ type PromptSources struct {
 	// Stdin is read when it is asked for, or Piped.
 	Stdin io.Reader
 	Piped bool
+	// Notice gets a line when standard input does not end for a while; nil gets none.
+	Notice io.Writer
 }
 
 // Piped reports whether a file is a pipe or a regular file, as opposed to a terminal or the null device.
@@ -45,7 +48,7 @@ func (p PromptSources) Prompt(ctx context.Context) (string, error) {
 	}
 	var input string
 	if dash || p.Piped {
-		b, err := readAll(ctx, p.Stdin)
+		b, err := readAll(ctx, p.Stdin, p.Notice)
 		if err != nil {
 			return "", err
 		}
@@ -78,7 +81,7 @@ func Arguments(ctx context.Context, text string, stdin io.Reader) (json.RawMessa
 	raw := []byte(text)
 	if text == "-" {
 		var err error
-		if raw, err = readAll(ctx, stdin); err != nil {
+		if raw, err = readAll(ctx, stdin, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -91,8 +94,12 @@ func Arguments(ctx context.Context, text string, stdin io.Reader) (json.RawMessa
 // maxPrompt bounds what is read from standard input.
 const maxPrompt = 16 << 20
 
+// noticeTime is how long standard input may be silent before that is said: a pipe that is never closed looks like a program that
+// hangs.
+const noticeTime = 3 * time.Second
+
 // readAll reads everything, or until the context ends.
-func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+func readAll(ctx context.Context, r io.Reader, notice io.Writer) ([]byte, error) {
 	type result struct {
 		b   []byte
 		err error
@@ -102,6 +109,12 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 		b, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
 		done <- result{b, err}
 	}()
+	if notice != nil {
+		t := time.AfterFunc(noticeTime, func() {
+			fmt.Fprintln(notice, "deepagents: reading standard input up to its end; use </dev/null to go on without it")
+		})
+		defer t.Stop()
+	}
 	select {
 	case x := <-done:
 		if x.err == nil && len(x.b) > maxPrompt {

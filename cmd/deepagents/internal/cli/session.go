@@ -5,35 +5,54 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/thread"
 )
 
-// Follow shows a run until it has ended and returns its exit code. An output that nobody reads any more ends the run.
-func Follow(r *agent.Run, o *Output) (*agent.Result, error) {
-	ctx := context.Background() // the run ends by its own context; everything up to its end is shown
+// lastWords is how long a run that was told to end waits for a reader that does not read.
+const lastWords = 2 * time.Second
+
+// Follow shows a run until it has ended and returns its result. An output that nobody can read any more ends the run; the context
+// is the one the run was started with.
+func Follow(ctx context.Context, r *agent.Run, o *Output) (*agent.Result, error) {
+	shown := make(chan error, 1)
+	go func() { shown <- show(r, o) }()
 	var closed error
-	for ev, err := range r.Events(ctx, r.Before()) {
-		if err == nil {
-			err = o.Event(ev)
-		}
-		if err != nil {
-			closed = err
-			r.Cancel(&ExitError{ExitFailure, err})
-			break
+	select {
+	case closed = <-shown:
+		shown = nil
+	case <-ctx.Done():
+	}
+	res, err := r.Wait(context.WithoutCancel(ctx))
+	if shown != nil {
+		select {
+		case closed = <-shown:
+		case <-time.After(lastWords):
 		}
 	}
-	res, err := r.Wait(ctx)
 	switch {
 	case closed != nil:
 		return res, &ExitError{ExitFailure, closed}
 	case err != nil && res != nil:
 		return res, &ExitError{res.ExitCode, err}
-	case err != nil:
-		return nil, err
 	}
-	return res, nil
+	return res, err
+}
+
+// show shows the events of a run up to its end.
+func show(r *agent.Run, o *Output) error {
+	for ev, err := range r.Events(context.Background(), r.Before()) { // the run ends by its own context
+		if err == nil {
+			err = o.Event(ev)
+		}
+		if err != nil {
+			r.Cancel(&ExitError{ExitFailure, err})
+			return err
+		}
+	}
+	return nil
 }
 
 // Again says how a thread is taken up again.
