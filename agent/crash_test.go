@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/deepagents-go/deepagents/state"
 	"github.com/deepagents-go/deepagents/thread"
 	"github.com/deepagents-go/deepagents/thread/memory"
+	"github.com/deepagents-go/deepagents/thread/sqlite"
 	"github.com/deepagents-go/deepagents/tool"
 )
 
@@ -85,6 +87,8 @@ type world struct {
 	effect []string
 	probes []*probe
 	seen   map[int64]string
+	once   map[string]int
+	kills  int
 }
 
 var count = state.NewKey("count", func(a, b int) (int, error) { return a + b, nil }, state.Options{})
@@ -132,8 +136,18 @@ func (w *world) tools(helper *agent.Agent) []tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
+		// What is recorded once is the same ever after, and happens again only if the process died before it was recorded.
+		n, err := run.Once(ctx, "n", func(context.Context) (string, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.once[here(ctx)]++
+			return "n", nil
+		})
+		if err != nil {
+			return tool.Result{}, err
+		}
 		w.did(ctx)
-		return tool.Text(one + ", " + two), nil
+		return tool.Text(one + ", " + two + n), nil
 	}))
 	ts := []tool.Tool{unsafe, safe, ask}
 	if helper != nil {
@@ -169,6 +183,9 @@ func (w *world) fresh(s thread.Store) *agent.Agent {
 // that are answered now; nil means all.
 func (w *world) live(s *mortal, choose func(n int) []int) (done bool) {
 	w.t.Helper()
+	if s.at > 0 {
+		w.kills++
+	}
 	a := w.fresh(s)
 	v, err := thread.Load(context.Background(), s.Store, "t", "", a.Schema())
 	if err != nil {
@@ -324,6 +341,11 @@ func (w *world) verify(calm *world) {
 		t.Errorf("effects of nobody: %v", times)
 	}
 	w.oneResultEach()
+	for id, n := range w.once {
+		if n > 1+w.kills {
+			t.Errorf("%s: what happens once happened %d times", id, n)
+		}
+	}
 }
 
 // unknown are the calls that the log says nobody saw the end of.
@@ -358,7 +380,7 @@ func (w *world) oneResultEach() {
 }
 
 func newWorld(t testing.TB, m model.Model) *world {
-	return &world{t: t, store: memory.New(), model: m}
+	return &world{t: t, store: memory.New(), model: m, once: make(map[string]int)}
 }
 
 // calm runs without a kill and returns the number of appends.
@@ -417,6 +439,48 @@ func TestKilledAtEveryAppend(t *testing.T) {
 					t.Fatal("the run does not come to its end")
 				})
 			}
+		}
+	}
+}
+
+// TestKilledOnDisk is the same on a database, with a new opener for every process.
+func TestKilledOnDisk(t *testing.T) {
+	calm := newWorld(t, crashScript())
+	most := calm.calm()
+	step := 9
+	if os.Getenv("DEEPAGENTS_LONG") != "" {
+		step = 1
+	}
+	for k := 1; k <= most; k += step {
+		for _, stored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("append %d, stored %t", k, stored), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "threads.db")
+				w := newWorld(t, crashScript())
+				process := func(i int) (done bool) {
+					db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.store = db
+					s := &mortal{Store: db}
+					if i == 0 {
+						s.at, s.stored = k, stored
+					}
+					if done = w.live(s, nil); done {
+						w.verify(calm)
+					}
+					if err := db.Close(); err != nil {
+						t.Error(err)
+					}
+					return done
+				}
+				for i := range 50 {
+					if process(i) {
+						return
+					}
+				}
+				t.Fatal("the run does not come to its end")
+			})
 		}
 	}
 }

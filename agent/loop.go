@@ -79,7 +79,7 @@ func (x *execution) loop(ctx context.Context) (thread.Status, error) {
 // together with the caller.
 func (x *execution) cut(ctx context.Context) (thread.Status, error) {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, run.ErrInterrupted) {
+	if x.ns != "" && errors.Is(cause, run.ErrInterrupted) {
 		return thread.Waiting, nil
 	}
 	return thread.Stopped, errors.Join(cause, x.close(ctx))

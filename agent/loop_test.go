@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -236,17 +237,27 @@ func (broken) Read([]byte) (int, error)     { panic("ouch") }
 func (broken) Close() error                 { return nil }
 func (broken) MarshalJSON() ([]byte, error) { panic("ouch") }
 
+var (
+	ratio = state.Last[float64]("ratio", state.Options{})
+	bomb  = state.Last[broken]("bomb", state.Options{})
+)
+
 // TestResultPanic: a result whose parts are code (a body, an artifact) may panic as well, and may be no JSON.
 func TestResultPanic(t *testing.T) {
 	for name, res := range map[string]tool.Result{
 		"body":     {Body: broken{}},
 		"artifact": {Artifact: broken{}},
 		"no JSON":  {Artifact: func() {}},
+		"nil part": {Parts: message.Parts{nil}},
+		"bad part": {Parts: message.Parts{message.Opaque{Data: json.RawMessage("{")}}},
+		"NaN":      {Update: []state.Update{ratio.Update(math.NaN())}},
+		"panics":   {Update: []state.Update{bomb.Update(broken{})}},
 		"update":   {Update: []state.Update{state.RawUpdate("messages", false, json.RawMessage(`"x"`))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := fn("x", tool.Hints{}, func(context.Context, map[string]any) (tool.Result, error) { return res, nil })
-			r := newRig(t, agent.Config{Tools: []tool.Tool{x, textTool("y")}}, calls(call("c", "x"), call("d", "y")), say("done"))
+			r := newRig(t, agent.Config{Tools: []tool.Tool{x, textTool("y")}, Fields: []*state.Field{ratio.Field(), bomb.Field()}},
+				calls(call("c", "x"), call("d", "y")), say("done"))
 			out := r.run(agent.Input{Text: "go"})
 			if m := resultOf(t, out, "c"); m.Status != message.Error {
 				t.Errorf("%q", m.Text())

@@ -54,6 +54,7 @@ const (
 type outcome struct {
 	job     int
 	ended   *thread.CallEnded
+	entry   thread.Entry // ended, as it is stored
 	waiting bool
 	err     error
 }
@@ -222,9 +223,9 @@ func (t *toolStep) take(o outcome) {
 			t.err = o.err
 		}
 	default:
-		j.ended = t.x.entry(t.step, o.ended)
+		j.ended = o.entry
 		j.state = jobEnded
-		t.x.s.note(j, o.ended)
+		t.x.s.note(j, o.entry.Body.(*thread.CallEnded))
 		var err error
 		if t.unfinished() {
 			err = t.x.s.append(context.Background(), false, j.ended)
@@ -252,8 +253,28 @@ func (t *toolStep) runJob(ctx context.Context, i int, base state.State) outcome 
 		if e := x.agent.Toolset.tools[j.call.Name]; e != nil {
 			o.ended.Direct = e.spec.ReturnDirect
 		}
+		o.entry = x.encoded(t.step, j, o.ended)
 	}
 	return o
+}
+
+// encoded makes the entry of a result. What a tool put into it may be no JSON at all, or panic; that is the call's error, not the
+// journal's.
+func (x *execution) encoded(step int, j *job, ended *thread.CallEnded) thread.Entry {
+	e := x.entry(step, ended)
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = &PanicError{Value: p, Stack: debug.Stack()}
+			}
+		}()
+		return e.Encode()
+	}()
+	if err != nil {
+		x.logPanic(j, err)
+		e = x.entry(step, x.result(j.task, j.asked, thread.Failed, fmt.Sprintf("Error executing tool '%s': %v", j.call.Name, err)))
+	}
+	return e
 }
 
 func (x *execution) runCall(ctx context.Context, t *toolStep, i int, base state.State) outcome {

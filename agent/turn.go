@@ -119,7 +119,11 @@ func (t *Turn) Answer(id string, r tool.Result) error {
 	if err != nil {
 		return err
 	}
-	ended, err := t.x.ended(c, r, thread.OK)
+	kind := thread.OK
+	if r.Status == message.Error {
+		kind = thread.Failed
+	}
+	ended, err := t.x.ended(c, r, kind)
 	if err != nil {
 		return err
 	}

@@ -78,12 +78,8 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 		a.Branch = "" // the first append creates the branch
 	}
 	for i := range es {
-		if es[i].Data == nil {
-			data, err := encode(es[i].Body)
-			if err != nil {
-				return fmt.Errorf("%s record: %w", es[i].Kind, err)
-			}
-			es[i].Data = data
+		if err := es[i].Encode(); err != nil {
+			return err
 		}
 		if j.c.Number != nil {
 			first, high := j.c.Number(&es[i])
@@ -105,6 +101,19 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 		j.snap.wrote(es[i])
 	}
 	j.snapshot(es)
+	return nil
+}
+
+// Encode fills in the data of the entry, unless it is there. [Journal.Append] does so for those that come without.
+func (e *Entry) Encode() error {
+	if e.Data != nil {
+		return nil
+	}
+	data, err := encode(e.Body)
+	if err != nil {
+		return fmt.Errorf("%s record: %w", e.Kind, err)
+	}
+	e.Data = data
 	return nil
 }
 
