@@ -22,7 +22,7 @@ type OpenOptions struct {
 	// Temperature and MaxTokens are for requests whose [Settings] say nothing. MaxTokens 0 means the provider's default.
 	Temperature *float64
 	MaxTokens   int
-	// Timeout bounds how long the provider may be silent, before the answer and within it; 0 means ten minutes, a negative
+	// Timeout bounds how long the provider may be silent, before the answer and within it; 0 means five minutes, a negative
 	// value no bound.
 	Timeout time.Duration
 	// Retries bounds how often the provider's client repeats a request that failed before anything of the answer came;
