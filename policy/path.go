@@ -26,8 +26,8 @@ type PathRule struct {
 	Listed bool `json:"listed,omitempty"`
 }
 
-// Validate reports the first mistake in the rule: a pattern that does not begin with "/", that holds ".." or "~" as a
-// component, or that is no valid glob.
+// Validate reports the first mistake in the rule: a pattern that does not begin with "/", that holds "..", "~", "." or nothing as
+// a component, or that is no valid glob.
 func (r PathRule) Validate() error {
 	for _, k := range r.Kinds {
 		if k != Read && k != Write {
@@ -44,11 +44,25 @@ func (r PathRule) Validate() error {
 		case slices.Contains(parts, "~"):
 			return fmt.Errorf("Permission path must not contain '~': '%s'", p)
 		}
+		if clean := clean(p); clean != p {
+			return fmt.Errorf("permission path '%s': write it as '%s'", p, clean)
+		}
 		if err := glob.Validate(p); err != nil {
 			return fmt.Errorf("permission path '%s': %w", p, err)
 		}
 	}
 	return nil
+}
+
+// clean drops empty and "." components, which no clean path has: a pattern with one would cover nothing.
+func clean(p string) string {
+	parts := strings.Split(p, "/")
+	kept := slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" || s == "." })
+	c := "/" + strings.Join(kept, "/")
+	if c != "/" && parts[len(parts)-1] == "" {
+		c += "/"
+	}
+	return c
 }
 
 // Covers reports whether the rule speaks of this kind of action on this path.

@@ -211,7 +211,9 @@ func (v *View) lastRun(ctx context.Context, s Store, thread string) error {
 		}
 		switch b := b.(type) {
 		case *RunEnded:
-			v.RunEnded = b
+			if v.RunEnded == nil {
+				v.RunEnded = b
+			}
 		case *RunStarted:
 			v.RunID, v.RunStarted = r.RunID, b
 			return nil
