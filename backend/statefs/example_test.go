@@ -8,6 +8,7 @@ import (
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/backend/statefs"
 	"github.com/deepagents-go/deepagents/run"
+	"github.com/deepagents-go/deepagents/run/runtest"
 	"github.com/deepagents-go/deepagents/state"
 )
 
@@ -20,7 +21,7 @@ func Example() {
 		return
 	}
 	tx := state.NewTx(schema.New())
-	ctx := run.With(context.Background(), scope{tx})
+	ctx := run.With(context.Background(), &runtest.Scope{Tx: tx})
 
 	if _, err := files.Write(ctx, "/notes/todo.txt", strings.NewReader("water the plants\n"), driver.WriteOptions{}); err != nil {
 		fmt.Println(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/backend/statefs"
 	"github.com/deepagents-go/deepagents/run"
+	"github.com/deepagents-go/deepagents/run/runtest"
 	"github.com/deepagents-go/deepagents/state"
 )
 
@@ -329,7 +330,7 @@ func BenchmarkWrite(b *testing.B) {
 	content := strings.Repeat("0123456789abcdf\n", 64)
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx := run.With(b.Context(), scope{state.NewTx(s)})
+		ctx := run.With(b.Context(), &runtest.Scope{Tx: state.NewTx(s)})
 		if _, err := d.Write(ctx, "/dir42/file4242.txt", strings.NewReader(content), driver.WriteOptions{}); err != nil {
 			b.Fatal(err)
 		}
@@ -370,7 +371,7 @@ func TestWriteCost(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range 100 {
-			put(run.With(t.Context(), scope{state.NewTx(s)}), t, d, "/f5", "changed")
+			put(run.With(t.Context(), &runtest.Scope{Tx: state.NewTx(s)}), t, d, "/f5", "changed")
 		}
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / 100

@@ -2,7 +2,6 @@ package statefs_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -12,28 +11,17 @@ import (
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/backend/statefs"
-	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/run"
+	"github.com/deepagents-go/deepagents/run/runtest"
 	"github.com/deepagents-go/deepagents/state"
-	"github.com/deepagents-go/deepagents/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scope is a run that has nothing but a state.
-type scope struct{ tx *state.Tx }
+// noState is a run without a state.
+type noState struct{ runtest.Scope }
 
-func (scope) Info() run.Info     { return run.Info{} }
-func (s scope) State() *state.Tx { return s.tx }
-func (scope) Store() store.Store { return nil }
-func (scope) Ask(context.Context, run.Question) (json.RawMessage, error) {
-	return nil, run.ErrInterrupted
-}
-func (scope) Allow(context.Context, policy.Action) error { return nil }
-func (scope) Output() io.Writer                          { return io.Discard }
-func (scope) Once(ctx context.Context, _ string, fn func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
-	return fn(ctx)
-}
+func (*noState) State() *state.Tx { return nil }
 
 func schema(t testing.TB) *state.Schema {
 	t.Helper()
@@ -48,7 +36,7 @@ func schema(t testing.TB) *state.Schema {
 func in(t testing.TB, s state.State) (context.Context, *state.Tx) {
 	t.Helper()
 	tx := state.NewTx(s)
-	return run.With(t.Context(), scope{tx}), tx
+	return run.With(t.Context(), &runtest.Scope{Tx: tx}), tx
 }
 
 // day is a clock that starts at noon and moves on by an hour with each look.

@@ -22,6 +22,7 @@ import (
 	"github.com/deepagents-go/deepagents/backend/statefs"
 	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/run"
+	"github.com/deepagents-go/deepagents/run/runtest"
 	"github.com/deepagents-go/deepagents/state"
 )
 
@@ -309,7 +310,7 @@ func TestOutside(t *testing.T) {
 		{t.Context(), run.ErrOutside, "tool or a hook"},
 		{ctxOther, statefs.ErrNoFiles, "statefs.Files.Field()"},
 		{ctxTaken, statefs.ErrNoFiles, "statefs.Files.Field()"},
-		{run.With(t.Context(), scope{}), statefs.ErrNoFiles, ""},
+		{run.With(t.Context(), &noState{}), statefs.ErrNoFiles, ""},
 		{ctxFine, context.Canceled, ""},
 	} {
 		errs := map[string]error{"remove": d.Remove(c.ctx, "/x", driver.RemoveOptions{})}
@@ -434,7 +435,7 @@ func TestAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := statefs.New(statefs.Options{Now: day()})
 		tx := state.NewTx(sch.New())
-		ctx := run.With(context.Background(), scope{tx})
+		ctx := run.With(context.Background(), &runtest.Scope{Tx: tx})
 		model := map[string]string{}
 		path := rapid.StringMatching(`(/[ab0-]{1,2}){1,3}`)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -463,7 +464,7 @@ func TestAgainstAMap(t *testing.T) {
 					rt.Fatal(err)
 				}
 				tx = state.NewTx(s)
-				ctx = run.With(context.Background(), scope{tx})
+				ctx = run.With(context.Background(), &runtest.Scope{Tx: tx})
 			},
 			"": func(rt *rapid.T) {
 				want := strings.Join(slices.Sorted(maps.Keys(model)), " ")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -15,10 +14,9 @@ import (
 	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/model"
 	"github.com/deepagents-go/deepagents/model/script"
-	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/run"
+	"github.com/deepagents-go/deepagents/run/runtest"
 	"github.com/deepagents-go/deepagents/state"
-	"github.com/deepagents-go/deepagents/store"
 )
 
 // TestPosition plays conversations: "u:text" is a user text, "a" an assistant message of no named agent, "b" one of another agent, "cut" one that was cut,
@@ -149,25 +147,13 @@ func TestPositionIsOfTheConversation(t *testing.T) {
 	})
 }
 
-// scope is a run whose state holds a conversation.
-type scope struct {
-	agent string
-	tx    *state.Tx
-}
+// noState is a run without a state.
+type noState struct{ runtest.Scope }
 
-func (s scope) Info() run.Info   { return run.Info{Agent: s.agent} }
-func (s scope) State() *state.Tx { return s.tx }
-func (scope) Store() store.Store { return nil }
-func (scope) Ask(context.Context, run.Question) (json.RawMessage, error) {
-	return nil, run.ErrInterrupted
-}
-func (scope) Allow(context.Context, policy.Action) error { return nil }
-func (scope) Output() io.Writer                          { return io.Discard }
-func (scope) Once(ctx context.Context, _ string, fn func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
-	return fn(ctx)
-}
+func (*noState) State() *state.Tx { return nil }
 
-func scopeOf(t testing.TB, agent string, msgs ...*message.Message) scope {
+// scopeOf is a run whose state holds a conversation.
+func scopeOf(t testing.TB, agent string, msgs ...*message.Message) run.Scope {
 	t.Helper()
 	schema, err := state.NewSchema(state.Messages.Field())
 	if err != nil {
@@ -177,7 +163,7 @@ func scopeOf(t testing.TB, agent string, msgs ...*message.Message) scope {
 	if err := tx.Write(state.Append(msgs...)); err != nil {
 		t.Fatal(err)
 	}
-	return scope{agent, tx}
+	return &runtest.Scope{RunInfo: run.Info{Agent: agent}, Tx: tx}
 }
 
 // TestCompaction: the thread's conversation counts, not the shortened one of the request.
@@ -187,14 +173,14 @@ func TestCompaction(t *testing.T) {
 	short := []*message.Message{message.NewUser("summary of what was said")}
 	for _, c := range []struct {
 		name    string
-		scope   scope
+		scope   run.Scope
 		agent   string
 		request []*message.Message
 		want    string
 	}{
 		{"the thread", scopeOf(t, "", whole...), "main", short, "3"},
 		{"no conversation in the state", scopeOf(t, "main"), "", whole, "3"},
-		{"no state", scope{agent: "main"}, "", whole, "3"},
+		{"no state", &noState{runtest.Scope{RunInfo: run.Info{Agent: "main"}}}, "", whole, "3"},
 		{"another agent asks inside the run", scopeOf(t, "main", whole...), "summary", short, "s"},
 	} {
 		r := &model.Request{Agent: c.agent, Messages: c.request}
