@@ -190,7 +190,7 @@ func describe(t tb, v *thread.View) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out["state"] = json.RawMessage(st)
+	out["state"] = st
 	out["root"] = space(v.Root)
 	raw, err := json.MarshalIndent(out, "", " ")
 	if err != nil {

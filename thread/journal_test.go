@@ -118,10 +118,10 @@ func TestDeadJournal(t *testing.T) {
 			}
 			s.err = nil
 			n := len(s.appends)
-			if again := l.j.Append(t.Context(), true, l.entry("", updated("y"))); again != err || len(s.appends) != n {
+			if again := l.j.Append(t.Context(), true, l.entry("", updated("y"))); !errors.Is(again, err) || len(s.appends) != n {
 				t.Errorf("a dead journal: %v, %d appends", again, len(s.appends)-n)
 			}
-			if len(told) != 1 || told[0] != err {
+			if len(told) != 1 || !errors.Is(told[0], err) {
 				t.Errorf("Stored was told %v", told)
 			}
 		})

@@ -185,7 +185,7 @@ func TestFatal(t *testing.T) {
 		{errors.Join(errors.New("other"), f), true},
 		{tool.Fatal(f), true},
 		{boom, false},
-		{fmt.Errorf("a: %v", f), false},
+		{errors.New("a: " + f.Error()), false},
 		{nil, false},
 	} {
 		if tool.IsFatal(c.err) != c.want {
