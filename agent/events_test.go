@@ -147,6 +147,9 @@ func TestStoredEvents(t *testing.T) {
 				gap = g
 				continue
 			}
+			if ev.Seq < next {
+				t.Fatalf("after %d: event %d comes when %d is due", after, ev.Seq, next)
+			}
 			for ; next < ev.Seq; next++ {
 				if next < gap.From || next > gap.To {
 					t.Fatalf("after %d: event %d is missing, and no gap says so (%+v)", after, next, gap)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -567,6 +568,16 @@ func TestInputUpdates(t *testing.T) {
 	}
 }
 
+// untilSnapshot ends the run once a snapshot is stored, which happens beside it.
+func untilSnapshot(t *testing.T, s thread.Store) *mw {
+	return &mw{name: "until", beforeModel: func(_ context.Context, x *agent.Turn) error {
+		if len(records(t, s, "t", thread.KindSnapshot)) > 0 {
+			x.Jump(agent.JumpEnd)
+		}
+		return nil
+	}}
+}
+
 // Keys that this agent does not know survive it, in snapshots and updates, and are whole again when their owner is back.
 func TestForeignKeys(t *testing.T) {
 	s := memory.New()
@@ -584,14 +595,18 @@ func TestForeignKeys(t *testing.T) {
 	})
 	owner := agent.Config{Threads: s, Fields: []*state.Field{sum.Field()}, Tools: []tool.Tool{add}}
 	stranger := agent.Config{Threads: s, Tools: []tool.Tool{big}}
-	script := []script.Line{calls(call("a", "add")), say("1"), calls(call("b", "add")), calls(call("c", "add")), calls(call("d", "add")), say("2"), calls(call("e", "add")), say("3")}
-	newRig(t, owner, script...).run(agent.Input{Text: "x"})
-	newRig(t, stranger, script...).run(agent.Input{Text: "x"})
-	if len(records(t, s, "t", thread.KindSnapshot)) == 0 {
-		t.Error("the stranger took no snapshot, so the test proves little")
+	ls := slices.Repeat([]script.Line{calls(call("a", "add"))}, 300)
+	owner.Limits.Turns = 1
+	stranger.Middleware = []agent.Middleware{untilSnapshot(t, s)}
+	if _, err := newRig(t, owner, ls...).try(agent.Input{Text: "x"}); !errors.Is(err, agent.ErrTurnLimit) {
+		t.Fatal(err)
 	}
-	res := newRig(t, owner, script...).run(agent.Input{Text: "x"})
-	if got := sum.In(res.State); got != 2+3*5+2 {
-		t.Errorf("sum is %d", got)
+	mid := newRig(t, stranger, ls...).run(agent.Input{Text: "x"})
+	res, err := newRig(t, owner, ls...).try(agent.Input{Text: "x"})
+	if !errors.Is(err, agent.ErrTurnLimit) {
+		t.Fatal(err)
+	}
+	if got := sum.In(res.State); got != 2+5*mid.Turns+2 {
+		t.Errorf("sum is %d after %d additions of the stranger", got, mid.Turns)
 	}
 }
