@@ -189,6 +189,14 @@ func (in *inputs) item(raw json.RawMessage) error {
 	return fmt.Errorf("unknown type of item %q", i.Type)
 }
 
+// legal reports whether somebody may speak here. An answer may go on after its calls.
+func (in *inputs) legal(role string) error {
+	if role == "assistant" && in.answer != nil {
+		return nil
+	}
+	return in.t.say(role)
+}
+
 // say adds a part to the answer at hand.
 func (in *inputs) say(p message.Part) {
 	if in.answer == nil {
@@ -202,7 +210,7 @@ func (in *inputs) message(i *inputItem) error {
 	if i.Role != "assistant" && (i.ID != "" || i.Phase != "") {
 		return fmt.Errorf("a %s message has fields of an answer", i.Role)
 	}
-	if err := in.t.say(i.Role); err != nil {
+	if err := in.legal(i.Role); err != nil {
 		return err
 	}
 	switch i.Role {
@@ -229,7 +237,7 @@ func (in *inputs) message(i *inputItem) error {
 const sealed = "sealed:"
 
 func (in *inputs) reasoning(i *inputItem, raw json.RawMessage) error {
-	if err := in.t.say("reasoning"); err != nil {
+	if err := in.legal("assistant"); err != nil {
 		return err
 	}
 	if i.Encrypted == "" && !in.store {
