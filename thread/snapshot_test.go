@@ -115,16 +115,16 @@ func TestBound(t *testing.T) {
 		name string
 		turn func(i int) thread.Body
 	}{
-		{"growing", func(i int) thread.Body { return answer(fmt.Sprint("m", i), strings.Repeat("g", 20<<10)) }},
+		{"growing", func(i int) thread.Body { return answer(fmt.Sprint("m", i), strings.Repeat("g", 60<<10)) }},
 		{"steady", func(int) thread.Body { return updated("h", single.Update(strings.Repeat("s", 20<<10))) }},
 		{"growing larger than its updates", func(int) thread.Body {
 			return updated("h", echo.Update(6<<10), single.Update(strings.Repeat("s", 4<<10)))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, reopen := range []int{1, 5, 1000} {
+			for _, reopen := range []int{3, 1000} {
 				l := newLog(t, newSchema(t, trail.Field(), single.Field(), echo.Field()))
-				for i := range 40 {
+				for i := range 60 {
 					l.commit("", "x", l.add("", c.turn(i))...)
 					l.j.Close()
 					if i%reopen == reopen-1 {
