@@ -7,52 +7,59 @@ import (
 	"time"
 )
 
-// Store keeps items by namespace and key. It is safe for concurrent use.
+// Store keeps items by namespace and key. It is safe for concurrent use. Values go in and out as copies. Items whose time to live is
+// over are not there any more, for no method.
 type Store interface {
 	// Get returns an item, or [ErrNotFound].
 	Get(ctx context.Context, ns Namespace, key string, o GetOptions) (Item, error)
-	// Put creates or replaces an item. CreatedAt is kept when an item is replaced.
+	// Put creates or replaces an item. CreatedAt is kept when an item is replaced. The value must be a JSON object, else
+	// [ErrValue]; the namespace must pass [Namespace.Check], the key must be valid UTF-8 and not empty, else [ErrKey].
 	Put(ctx context.Context, ns Namespace, key string, value json.RawMessage, o PutOptions) (Item, error)
 	// Delete removes an item; one that is not there is no error.
 	Delete(ctx context.Context, ns Namespace, key string) error
-	// Search returns the items in the namespaces that begin with prefix.
+	// Search returns the items in the namespaces that begin with prefix, all for an empty one, sorted by namespace and key. With
+	// Query.Text the best come first, and those that do not match, or are not indexed, last with Score 0.
 	Search(ctx context.Context, prefix Namespace, q Query) ([]Item, error)
 	// Namespaces lists namespaces, sorted.
 	Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error)
-	// Batch runs operations in order, in one round trip where the store can.
+	// Batch runs operations in order, in one round trip where the store can. The answer has one Outcome for each, with its own
+	// error; the error of Batch itself says that the outcomes are not known.
 	Batch(ctx context.Context, ops []Op) ([]Outcome, error)
 }
 
-// Namespace is a path of labels. Labels are not empty and hold no ".".
+// Namespace is a path of labels, compared label by label. [Namespace.Check] has the rules.
 type Namespace []string
 
 // Item is one stored value.
 type Item struct {
 	Namespace Namespace
 	Key       string
-	// Value is a JSON object.
-	Value                json.RawMessage
+	// Value is a JSON object, byte for byte as it was put.
+	Value json.RawMessage
+	// CreatedAt and UpdatedAt are in UTC; UpdatedAt is never earlier.
 	CreatedAt, UpdatedAt time.Time
-	// Version changes with every put, for PutOptions.IfVersion.
+	// Version changes with every put, for PutOptions.IfVersion. An item that is deleted and put again has a new one.
 	Version string
-	// Score ranks search results; 0 without a query.
+	// Score ranks the results of a search with a text, higher is better; 0 without a text or without a match.
 	Score float64
 }
 
 // GetOptions are the options of a read.
 type GetOptions struct {
-	// KeepTTL leaves the item's time to live as it is; without it a read refreshes it.
+	// KeepTTL leaves the item's time to live as it is; without it a read starts it anew.
 	KeepTTL bool
 }
 
 // PutOptions are the options of a write.
 type PutOptions struct {
-	// TTL is how long the item lives; 0 means the store's default. A store without TTL returns [errors.ErrUnsupported].
+	// TTL is how long the item lives after the last write or read; 0 means the store's default, negative means for ever. A store
+	// without TTL returns [errors.ErrUnsupported] for a positive one.
 	TTL time.Duration
-	// CreateOnly and IfVersion make the write conditional, else [ErrConflict].
+	// CreateOnly is [ErrConflict] when the item exists, IfVersion, when not empty, unless it exists with that version.
 	CreateOnly bool
 	IfVersion  string
-	// NoIndex leaves the item out of queries; Index names the paths that are indexed, all by default.
+	// NoIndex leaves the item out of Query.Text; Index names the parts of the value that it is found by, as [Texts] reads them;
+	// empty means the store's default, which is the whole value.
 	NoIndex bool
 	Index   []string
 }
@@ -61,33 +68,41 @@ type PutOptions struct {
 type Query struct {
 	// Text ranks items by their meaning or their words.
 	Text string
-	// Filter maps paths of the value to what they must be: a value, or an operator object such as {"$gte": 3}.
+	// Filter maps fields of the value to what they must be; see [NewFilter].
 	Filter map[string]json.RawMessage
-	// KeyPrefix selects keys.
+	// KeyPrefix selects the keys that begin with it.
 	KeyPrefix string
-	// Limit is 10 when 0; Offset skips items.
+	// Limit is [DefaultLimit] when 0; Offset skips items. Negative ones are [ErrQuery].
 	Limit, Offset int
-	KeepTTL       bool
+	// KeepTTL leaves the time to live of the items that are returned as it is.
+	KeepTTL bool
 }
 
-// NamespaceQuery selects namespaces. "*" in Prefix and Suffix matches one label.
+// The limits of queries that name none.
+const (
+	DefaultLimit          = 10
+	DefaultNamespaceLimit = 100
+)
+
+// NamespaceQuery selects namespaces that hold an item. "*" in Prefix and Suffix matches one label.
 type NamespaceQuery struct {
 	Prefix, Suffix Namespace
-	// MaxDepth cuts namespaces, before duplicates are dropped; 0 means no cut.
+	// MaxDepth cuts namespaces to that many labels, before duplicates are dropped; 0 means no cut.
 	MaxDepth int
-	// Limit is 100 when 0.
+	// Limit is [DefaultNamespaceLimit] when 0; Offset skips namespaces. Negative ones are [ErrQuery].
 	Limit, Offset int
 }
 
-// Op is one operation of a batch: exactly one of its fields is set.
+// Op is one operation of a batch: exactly one of its fields is set, else its outcome is [ErrQuery].
 type Op struct {
-	Get    *GetOp
-	Put    *PutOp
-	Delete *GetOp
-	Search *SearchOp
+	Get        *GetOp
+	Put        *PutOp
+	Delete     *GetOp
+	Search     *SearchOp
+	Namespaces *NamespaceQuery
 }
 
-// GetOp names an item.
+// GetOp names an item. A deletion has no options.
 type GetOp struct {
 	Namespace Namespace
 	Key       string
@@ -110,8 +125,10 @@ type SearchOp struct {
 
 // Outcome is the result of one operation of a batch.
 type Outcome struct {
-	Items []Item
-	Err   error
+	// Items has the item of a Get or a Put, and what a Search found.
+	Items      []Item
+	Namespaces []Namespace
+	Err        error
 }
 
 // The sentinels of stores.
@@ -119,4 +136,7 @@ var (
 	ErrNotFound  = errors.New("store: no such item")
 	ErrConflict  = errors.New("store: the item is not the version that was expected")
 	ErrNamespace = errors.New("store: invalid namespace")
+	ErrKey       = errors.New("store: a key must be valid UTF-8 and not empty")
+	ErrValue     = errors.New("store: a value must be a JSON object")
+	ErrQuery     = errors.New("store: invalid query")
 )
