@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -61,6 +62,7 @@ type Model struct {
 	version version
 	rules   []provider.Rule
 	cache   provider.Cache[piece]
+	size    atomic.Int64 // of the last body
 }
 
 const (

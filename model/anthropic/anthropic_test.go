@@ -16,18 +16,9 @@ import (
 	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/model"
 	"github.com/deepagents-go/deepagents/model/anthropic"
-	"github.com/deepagents-go/deepagents/model/modeltest"
-	"github.com/deepagents-go/deepagents/model/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestConformance(t *testing.T) {
-	modeltest.Run(t, modeltest.Options{New: func(t *testing.T, lines ...script.Line) model.Model {
-		m, _ := serve(t, scripted(lines...), anthropic.Options{})
-		return m
-	}})
-}
 
 // ask sends a request and reads the answer to its end.
 func ask(ctx context.Context, m model.Model, r *model.Request) (*message.Message, error) {
@@ -41,9 +32,11 @@ func ask(ctx context.Context, m model.Model, r *model.Request) (*message.Message
 	return a.Message(), nil
 }
 
+func asError(err error, e **model.Error) bool { return errors.As(err, e) }
+
 // events answers with these events; a bare line is the data of an event whose type it names.
-func events(lines ...string) func(http.ResponseWriter, *http.Request, *wireRequest) {
-	return func(w http.ResponseWriter, _ *http.Request, _ *wireRequest) {
+func events(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, stream(lines...))
 	}
@@ -199,7 +192,7 @@ func TestErrors(t *testing.T) {
 			if inStream && c.body[0] != '{' {
 				continue
 			}
-			m, _ := serve(t, func(w http.ResponseWriter, _ *http.Request, _ *wireRequest) {
+			m, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "12")
 				if inStream {
 					w.Header().Set("Content-Type", "text/event-stream")
@@ -254,7 +247,7 @@ func TestCutAnywhere(t *testing.T) {
 		step = 97
 	}
 	at := make(chan int, 1)
-	m, _ := serve(t, func(w http.ResponseWriter, _ *http.Request, _ *wireRequest) {
+	m, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
 		fmt.Fprint(w, whole[:<-at])
@@ -280,7 +273,7 @@ func TestCutAnywhere(t *testing.T) {
 // TestCancelAnywhere: the context ends after any delta.
 func TestCancelAnywhere(t *testing.T) {
 	whole := stream(everything...)
-	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request, _ *wireRequest) {
+	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, whole[:len(whole)-len(stream(end))])
 		w.(http.Flusher).Flush()
@@ -317,7 +310,7 @@ func TestCancelAnywhere(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request, _ *wireRequest) {
+	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, stream(begin))
 		w.(http.Flusher).Flush()
@@ -336,26 +329,26 @@ func TestRetries(t *testing.T) {
 		w.Header().Set("Retry-After", wait)
 		refuse(w, 529, "overloaded_error", "Overloaded")
 	}
-	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request, q *wireRequest) {
+	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if calls++; calls < 3 {
 			fail(w, "0")
 			return
 		}
-		events(begin, end)(w, r, q)
+		events(begin, end)(w, r)
 	}, anthropic.Options{Retries: 2})
 	if _, err := ask(t.Context(), m, hello); err != nil || calls != 3 {
 		t.Errorf("error %v after %d calls, want success after 3", err, calls)
 	}
 	calls = 0
-	m, _ = serve(t, func(w http.ResponseWriter, _ *http.Request, _ *wireRequest) { calls++; fail(w, "3600") }, anthropic.Options{Retries: 2})
+	m, _ = serve(t, func(w http.ResponseWriter, _ *http.Request) { calls++; fail(w, "3600") }, anthropic.Options{Retries: 2})
 	var e *model.Error
 	if _, err := ask(t.Context(), m, hello); !errors.As(err, &e) || e.RetryAfter != time.Hour || calls != 1 {
 		t.Errorf("error %v after %d calls, want an hour's wait told after 1", err, calls)
 	}
 	calls = 0
-	m, _ = serve(t, func(w http.ResponseWriter, r *http.Request, q *wireRequest) {
+	m, _ = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		calls++
-		events(begin, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)(w, r, q)
+		events(begin, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)(w, r)
 	}, anthropic.Options{Retries: 2})
 	if _, err := ask(t.Context(), m, hello); !errors.Is(err, model.ErrOverloaded) || calls != 1 {
 		t.Errorf("error %v after %d calls: nothing is repeated once the answer began", err, calls)

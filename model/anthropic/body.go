@@ -22,8 +22,8 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // goOn stands where the API wants a word of the user and the conversation has none.
 const goOn = "Go on."
 
-// builder puts a body together. The settings come first and the messages last, so that a longer conversation begins with the
-// same bytes.
+// builder puts a body together. What stays comes first and the settings come last, so that a longer conversation begins with
+// the same bytes.
 type builder struct {
 	m     *Model
 	b     []byte
@@ -33,21 +33,23 @@ type builder struct {
 	pending []string
 	// role is that of the message that is open: 'u', 'a' or 0.
 	role byte
-	// unsigned says that the last answer calls tools and does not begin with thinking.
-	unsigned bool
+	// thinks and calls are those of the last answer.
+	thinks, calls bool
 }
 
 // body returns the request as JSON.
 func (m *Model) body(r *model.Request) ([]byte, error) {
-	msgs := builder{m: m, seen: make(map[string]bool, len(r.Messages))}
-	msgs.messages(provider.Arrange(r.Messages))
-
-	b := builder{m: m, b: make([]byte, 0, len(msgs.b)+16<<10)}
-	b.raw(`{"model":`).string(m.o.Model)
-	b.raw(`,"max_tokens":`).raw(strconv.Itoa(m.maxTokens(r)))
-	b.raw(`,"stream":true`)
-	b.settings(r, msgs.unsigned)
-	if err := b.schema(r); err != nil {
+	const slack = 64 << 10
+	b := builder{m: m, seen: make(map[string]bool, len(r.Messages)), b: make([]byte, 0, m.size.Load()+slack)}
+	b.raw(`{"model":`).string(m.o.Model).raw(`,"stream":true`)
+	b.system(r.System)
+	if err := b.tools(r); err != nil {
+		return nil, err
+	}
+	b.raw(`,"messages":`)
+	b.messages(provider.Arrange(r.Messages))
+	b.settings(r)
+	if err := b.output(r); err != nil {
 		return nil, err
 	}
 	limit := maxMarks
@@ -55,17 +57,10 @@ func (m *Model) body(r *model.Request) ([]byte, error) {
 		b.raw(cacheMark)
 		limit--
 	}
-	b.system(r.System)
-	if err := b.tools(r); err != nil {
-		return nil, err
-	}
-	b.raw(`,"messages":`)
-	for _, at := range msgs.marks {
-		b.marks = append(b.marks, len(b.b)+at)
-	}
-	b.b = append(b.b, msgs.b...)
 	b.raw(`}`)
-	return insertMarks(b.b, b.marks, limit), nil
+	body := insertMarks(b.b, b.marks, limit)
+	m.size.Store(int64(len(body)))
+	return body, nil
 }
 
 // insertMarks writes the cache marks: all of them, or the first and the last ones when the API would refuse so many.
@@ -89,15 +84,17 @@ func (b *builder) string(s string) *builder {
 	return b
 }
 
-// settings writes temperature, thinking, effort and tool choice, as far as they go together.
-func (b *builder) settings(r *model.Request, unsigned bool) {
+// settings writes limit, thinking, temperature and tool choice, as far as they go together. With a budget, the API wants
+// thinking to begin the answer whose calls were just executed.
+func (b *builder) settings(r *model.Request) {
+	b.raw(`,"max_tokens":`).raw(strconv.Itoa(b.m.maxTokens(r)))
 	forced := r.Choice != "" && r.Choice != "none"
 	budget := thinkingTokens(r.Settings.Effort)
 	adaptive := b.m.version.adaptive()
 	if limit := b.m.maxTokens(r); !adaptive && budget >= limit {
 		budget = limit / 2
 	}
-	thinks := budget >= 1024 && !forced && (adaptive || !unsigned)
+	thinks := budget >= 1024 && !forced && (adaptive || b.thinks || !b.calls)
 	switch {
 	case thinks && adaptive:
 		b.raw(`,"thinking":{"type":"adaptive","display":"summarized"}`)
@@ -118,8 +115,8 @@ func (b *builder) settings(r *model.Request, unsigned bool) {
 	}
 }
 
-// schema writes the effort and the format of the answer. The SDK rewrites schemas to the keywords that the API takes.
-func (b *builder) schema(r *model.Request) error {
+// output writes the effort and the format of the answer. The SDK rewrites schemas to the keywords that the API takes.
+func (b *builder) output(r *model.Request) error {
 	effort := r.Settings.Effort
 	if !b.m.version.adaptive() || effort == "none" {
 		effort = ""
@@ -208,9 +205,9 @@ func (b *builder) messages(msgs []*message.Message) {
 		return p, len(p.blocks)
 	}
 	b.raw(`[`)
-	b.m.cache.Each(msgs, own, func(m *message.Message, p piece) { b.message(m, b.unique(m, p)) })
+	b.m.cache.Each(msgs, own, func(m *message.Message, p piece) { b.message(b.unique(m, p)) })
 	if b.role != 'u' && len(msgs) > 0 {
-		b.message(nil, piece{blocks: textBlock(nil, goOn)})
+		b.message(piece{blocks: textBlock(nil, goOn)})
 	}
 	b.close()
 	b.raw(`]`)
@@ -248,16 +245,16 @@ func (b *builder) unique(m *message.Message, p piece) piece {
 	return encode(b.m.o.Provider, m, ids)
 }
 
-func (b *builder) message(m *message.Message, p piece) {
+func (b *builder) message(p piece) {
 	if len(p.blocks) == 0 {
 		return
 	}
 	role := byte('u')
 	if p.assistant {
-		role = 'a'
-		b.unsigned = len(p.ids) > 0 && !p.thinks
-	} else if m == nil || m.Role != message.Tool {
-		b.unsigned = false
+		if role = 'a'; b.role != role {
+			b.thinks, b.calls = p.thinks, false
+		}
+		b.calls = b.calls || len(p.ids) > 0
 	}
 	switch {
 	case b.role == role:

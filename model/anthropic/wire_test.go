@@ -1,65 +1,37 @@
 package anthropic_test
 
 import (
-	"encoding/json"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 
-	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/model"
 	"github.com/deepagents-go/deepagents/model/anthropic"
+	"github.com/deepagents-go/deepagents/model/modeltest"
+	"github.com/deepagents-go/deepagents/model/modeltest/wire"
 	"github.com/deepagents-go/deepagents/model/script"
 )
 
-// server speaks the Messages API. It refuses what the service would refuse, and fails the test that sent it.
-type server struct {
-	t      *testing.T
-	answer func(w http.ResponseWriter, r *http.Request, req *wireRequest)
-	mu     sync.Mutex
-	bodies [][]byte
-	heads  []http.Header
+func TestConformance(t *testing.T) {
+	modeltest.Run(t, modeltest.Options{New: func(t *testing.T, lines ...script.Line) model.Model {
+		return connect(t, wire.New(wire.Options{Model: script.New(lines...)}), anthropic.Options{})
+	}})
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	s.bodies = append(s.bodies, body)
-	s.heads = append(s.heads, r.Header)
-	s.mu.Unlock()
-	req, err := checkRequest(body)
-	if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/messages" || r.Header.Get("Anthropic-Version") == "" {
-		s.t.Errorf("%s %s: %v\n%.2000s", r.Method, r.URL.Path, err, body)
-		refuse(w, http.StatusBadRequest, "invalid_request_error", fmt.Sprint(err))
-		return
-	}
-	s.answer(w, r, req)
-}
-
-// last returns the last body that came.
-func (s *server) last() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bodies[len(s.bodies)-1]
-}
-
-// serve starts a server and returns a model that talks to it.
-func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, req *wireRequest), o anthropic.Options) (*anthropic.Model, *server) {
+// connect starts a server and returns a model that talks to it.
+func connect(t *testing.T, h http.Handler, o anthropic.Options) *anthropic.Model {
 	t.Helper()
-	s := &server{t: t, answer: answer}
-	srv := httptest.NewServer(s)
-	transport := &http.Transport{}
+	srv := httptest.NewServer(h)
+	// A connection that was dialled for a cancelled request would stay open.
+	transport := &http.Transport{DisableKeepAlives: true}
 	t.Cleanup(func() { transport.CloseIdleConnections(); srv.Close() })
-	if o.Model == "" {
-		o.Model = "claude-sonnet-4-5"
-	}
 	o.BaseURL, o.HTTPClient = srv.URL, &http.Client{Transport: transport}
 	if o.Key == "" {
 		o.Key = "test-key"
@@ -67,11 +39,57 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, req
 	if o.Retries == 0 {
 		o.Retries = -1
 	}
-	m, err := anthropic.New(o)
+	return open(t, o)
+}
+
+// checkRequest returns what the service would refuse in a body.
+func checkRequest(body []byte) error {
+	return checkWith(wire.New(wire.Options{Model: fine{}}), body)
+}
+
+// fine answers every request.
+type fine struct{}
+
+func (fine) Name() string { return "test:fine" }
+
+func (fine) Stream(context.Context, *model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) { yield(model.Delta{Finish: model.Stop}, nil) }
+}
+
+// recorder answers by itself and keeps what came.
+type recorder struct {
+	t      *testing.T
+	answer http.HandlerFunc
+	mu     sync.Mutex
+	bodies [][]byte
+	heads  []http.Header
+}
+
+func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		t.Fatal(err)
+		return
 	}
-	return m, s
+	s.mu.Lock()
+	s.bodies, s.heads = append(s.bodies, body), append(s.heads, r.Header)
+	s.mu.Unlock()
+	if err := checkRequest(body); err != nil || r.URL.Path != "/v1/messages" {
+		s.t.Errorf("%s %s: %v\n%.2000s", r.Method, r.URL.Path, err, body)
+	}
+	s.answer(w, r)
+}
+
+// last returns the last body that came.
+func (s *recorder) last() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies[len(s.bodies)-1]
+}
+
+func serve(t *testing.T, answer http.HandlerFunc, o anthropic.Options) (*anthropic.Model, *recorder) {
+	t.Helper()
+	s := &recorder{t: t, answer: answer}
+	return connect(t, s, o), s
 }
 
 func refuse(w http.ResponseWriter, status int, code, text string) {
@@ -80,137 +98,70 @@ func refuse(w http.ResponseWriter, status int, code, text string) {
 	fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_1"}`, code, text)
 }
 
-// scripted answers as a script says.
-func scripted(lines ...script.Line) func(http.ResponseWriter, *http.Request, *wireRequest) {
-	m := script.New(lines...)
-	return func(w http.ResponseWriter, r *http.Request, req *wireRequest) {
-		e := emitter{w: w}
-		for d, err := range m.Stream(r.Context(), conversation(req)) {
-			if err != nil {
-				e.fail(err)
-				return
-			}
-			e.delta(d)
+// TestWireRules: the server that the other tests rely on refuses what the service refuses.
+func TestWireRules(t *testing.T) {
+	const head, tail = `{"model":"m","max_tokens":9000,"stream":true,`, `}`
+	const hi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
+	msgs := func(ms string) string { return head + `"messages":[` + ms + `]` + tail }
+	use := func(ids ...string) string {
+		s := ""
+		for _, id := range ids {
+			s += `,{"type":"tool_use","id":"` + id + `","name":"ls","input":{}}`
+		}
+		return `{"role":"assistant","content":[` + s[1:] + `]}`
+	}
+	result := func(rest string) string { return `{"type":"tool_result","tool_use_id":"a"` + rest + `}` }
+	for name, body := range map[string]string{
+		"no message":               msgs(""),
+		"unknown field":            head + `"x":1,"messages":[` + hi + `]}`,
+		"blank text":               msgs(`{"role":"user","content":[{"type":"text","text":" "}]}`),
+		"no content":               msgs(`{"role":"user","content":[]}`),
+		"answer first":             msgs(use("a") + `,{"role":"user","content":[` + result("") + `]}`),
+		"answer last":              msgs(hi + `,{"role":"assistant","content":[{"type":"text","text":"x"}]}`),
+		"two of one role":          msgs(hi + `,` + hi),
+		"no result":                msgs(hi + `,` + use("a") + `,` + hi),
+		"orphan":                   msgs(`{"role":"user","content":[` + result("") + `]}`),
+		"result twice":             msgs(hi + `,` + use("a") + `,{"role":"user","content":[` + result("") + `,` + result("") + `]}`),
+		"result after text":        msgs(hi + `,` + use("a") + `,{"role":"user","content":[{"type":"text","text":"x"},` + result("") + `]}`),
+		"repeated id":              msgs(hi + `,` + use("a", "a") + `,{"role":"user","content":[` + result("") + `,` + result("") + `]}`),
+		"bad id":                   msgs(hi + `,` + use("a.b") + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a.b"}]}`),
+		"empty error":              msgs(hi + `,` + use("a") + `,{"role":"user","content":[` + result(`,"is_error":true`) + `]}`),
+		"empty system":             head + `"system":[{"type":"text","text":""}],"messages":[` + hi + `]}`,
+		"five marks":               head + `"cache_control":{"type":"ephemeral"},"system":[` + marks(4) + `],"messages":[` + hi + `]}`,
+		"choice without tools":     head + `"tool_choice":{"type":"any"},"messages":[` + hi + `]}`,
+		"thinking at the end":      msgs(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"y"}]},` + hi),
+		"changed thinking":         msgs(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"wire+/y"},{"type":"text","text":"x"}]},` + hi),
+		"unsigned thinking":        msgs(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x"},{"type":"text","text":"x"}]},` + hi),
+		"thinking with heat":       head + `"temperature":0,"thinking":{"type":"adaptive"},"messages":[` + hi + `]}`,
+		"too large a budget":       head + `"thinking":{"type":"enabled","budget_tokens":9000},"messages":[` + hi + `]}`,
+		"no schema of the input":   head + `"tools":[{"name":"ls"}],"messages":[` + hi + `]}`,
+		"an image that is no type": msgs(`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"eA=="}}]}`),
+	} {
+		if checkRequest([]byte(body)) == nil {
+			t.Errorf("%s: not refused", name)
 		}
 	}
-}
-
-func conversation(req *wireRequest) *model.Request {
-	r := &model.Request{Attempt: 1}
-	for _, m := range req.Messages {
-		out := &message.Message{Role: message.Role(m.Role)}
-		for _, b := range m.Content {
-			if b.Text != nil {
-				out.Parts = append(out.Parts, message.Text{Text: *b.Text})
-			}
-		}
-		r.Messages = append(r.Messages, out)
-	}
-	return r
-}
-
-// emitter writes deltas as events.
-type emitter struct {
-	w     http.ResponseWriter
-	began bool
-	index int
-	kind  string
-	usage message.Usage
-}
-
-func (e *emitter) event(name, format string, args ...any) {
-	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", name, fmt.Sprintf(format, args...))
-	e.w.(http.Flusher).Flush()
-}
-
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
-
-func (e *emitter) begin() {
-	if e.began {
-		return
-	}
-	e.began, e.index = true, -1
-	e.w.Header().Set("Content-Type", "text/event-stream")
-	e.event("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude","content":[],`+
-		`"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1,"cache_read_input_tokens":0}}}`)
-	e.event("ping", `{"type":"ping"}`)
-}
-
-// open begins a block unless it is open.
-func (e *emitter) open(kind, block string) {
-	if e.kind == kind {
-		return
-	}
-	e.close()
-	e.kind = kind
-	e.index++
-	e.event("content_block_start", `{"type":"content_block_start","index":%d,"content_block":%s}`, e.index, block)
-}
-
-func (e *emitter) close() {
-	if e.kind == "thinking" {
-		e.event("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":{"type":"signature_delta","signature":"sig=="}}`, e.index)
-	}
-	if e.kind != "" {
-		e.event("content_block_stop", `{"type":"content_block_stop","index":%d}`, e.index)
-	}
-	e.kind = ""
-}
-
-func (e *emitter) delta(d model.Delta) {
-	e.begin()
-	piece := func(kind, field, text string) {
-		e.event("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":{"type":"%s_delta","%s":%s}}`, e.index, kind, field, quote(text))
-	}
-	switch {
-	case d.Text != "":
-		e.open("text", `{"type":"text","text":""}`)
-		piece("text", "text", d.Text)
-	case d.Reasoning != "":
-		e.open("thinking", `{"type":"thinking","thinking":"","signature":""}`)
-		piece("thinking", "thinking", d.Reasoning)
-	case d.Call != nil:
-		e.open(fmt.Sprint("call", d.Call.Index), fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, d.Call.ID, d.Call.Name))
-		piece("input_json", "partial_json", d.Call.Args)
-	case d.Usage != nil:
-		e.usage = *d.Usage
-	case d.Finish != "":
-		e.close()
-		reason := map[model.Finish]string{model.Stop: "end_turn", model.ToolCalls: "tool_use", model.Length: "max_tokens"}[d.Finish]
-		e.event("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"input_tokens":%d,"output_tokens":%d,`+
-			`"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d}}`, reason, e.usage.Input, e.usage.Output, e.usage.CacheRead, e.usage.CacheWrite)
-		e.event("message_stop", `{"type":"message_stop"}`)
+	if err := checkRequest([]byte(msgs(hi))); err != nil {
+		t.Error(err)
 	}
 }
 
-func (e *emitter) fail(err error) {
-	var me *model.Error
-	if !errors.As(err, &me) || errors.Is(err, http.ErrAbortHandler) {
-		return
+func marks(n int) string {
+	s := ""
+	for range n {
+		s += `,{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}`
 	}
-	type told struct {
-		status     int
-		code, text string
+	return s[1:]
+}
+
+// checkWith asks a server in this process.
+func checkWith(s *wire.Server, body []byte) error {
+	r := httptest.NewRequest(http.MethodPost, "/v1/messages", bytes.NewReader(body))
+	r.Header.Set("Anthropic-Version", "2023-06-01")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code == http.StatusBadRequest {
+		return errors.New(w.Body.String())
 	}
-	says := map[model.Kind]told{
-		model.Overloaded:      {529, "overloaded_error", "Overloaded"},
-		model.RateLimited:     {429, "rate_limit_error", "This request would exceed your organization's rate limit"},
-		model.ContextOverflow: {400, "invalid_request_error", "prompt is too long: 213000 tokens > 200000 maximum"},
-		model.Auth:            {401, "authentication_error", "invalid x-api-key"},
-	}[me.Kind]
-	switch {
-	case says.status == 0:
-		return // the reader is gone
-	case e.began:
-		e.event("error", `{"type":"error","error":{"type":%q,"message":%q}}`, says.code, says.text)
-	default:
-		e.w.Header().Set("Retry-After", "7")
-		refuse(e.w, says.status, says.code, says.text)
-	}
+	return nil
 }
