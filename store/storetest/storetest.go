@@ -18,6 +18,8 @@ import (
 type Options struct {
 	// Second opens the data of a store once more, as another process does. Without it the tests with two openers are left out.
 	Second func(t *testing.T, first store.Store, now func() time.Time) store.Store
+	// Embedded opens an empty store that ranks by an embedder. Without it the tests of embedders are left out.
+	Embedded func(t *testing.T, now func() time.Time, embed store.Embedder) store.Store
 	// NoTTL says that the store has no time to live: a positive one must be [errors.ErrUnsupported].
 	NoTTL bool
 }
@@ -47,6 +49,16 @@ func Run(t *testing.T, open func(t *testing.T, now func() time.Time) store.Store
 	} else {
 		group("ttl", ttlTests)
 	}
+	t.Run("embedder", func(t *testing.T) {
+		if opts.Embedded == nil {
+			t.Skip("the store has no embedder")
+		}
+		for _, c := range embedTests {
+			t.Run(c.name, func(t *testing.T) {
+				c.run(newFixture(t, func(t *testing.T, now func() time.Time) store.Store { return opts.Embedded(t, now, embed) }))
+			})
+		}
+	})
 	t.Run("random", func(t *testing.T) { random(newFixture(t, open), !opts.NoTTL) })
 	t.Run("second", func(t *testing.T) {
 		if opts.Second == nil {
