@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,7 +100,7 @@ func TestBodies(t *testing.T) {
 					t.Fatal(err)
 				}
 				b.WriteByte('\n')
-				golden(t, name+"."+string(api)+".json", b.Bytes())
+				golden(t, strings.ReplaceAll(name, " ", "-")+"."+string(api)+".json", b.Bytes())
 			})
 		}
 	}
