@@ -608,6 +608,9 @@ func TestRefusedFork(t *testing.T) {
 	if _, err := r.try(agent.Input{From: "nope", Text: "x"}); !errors.Is(err, thread.ErrNotFound) {
 		t.Error(err)
 	}
+	if _, err := r.try(agent.Input{From: first, Updates: []state.Update{state.RawUpdate("messages", false, json.RawMessage(`7`))}}); err == nil {
+		t.Error("a bad update is accepted")
+	}
 	h, err := r.store.Head(context.Background(), "t")
 	if err != nil || h.Branch != thread.FirstBranch {
 		t.Errorf("%v %+v", err, h)

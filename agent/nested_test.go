@@ -389,3 +389,27 @@ func TestNestedCancel(t *testing.T) {
 		t.Errorf("a sub-agent was at work: %q", m.Text())
 	}
 }
+
+// New input while a sub-agent waits closes its caller's step; the sub-agent and its question are gone.
+func TestNewInputWhileASubagentWaits(t *testing.T) {
+	var l log
+	p := newProbe(lines(
+		calls(call("t", "task", `{"do":"x"}`)), say("done"),
+		as("helper", calls(call("a", "ask", `{"q":"Q"}`))), as("helper", say("helped")),
+	))
+	helper := mustNew(t, agent.Config{Name: "helper", Model: p, Tools: []tool.Tool{asker(&l)}})
+	r := newRig(t, agent.Config{Model: p, Tools: []tool.Tool{task(helper)}})
+	res := r.run(agent.Input{Text: "go"})
+	if len(res.Interrupts) != 1 {
+		t.Fatalf("%+v", res)
+	}
+	id := res.Interrupts[0].ID
+	res = r.run(agent.Input{Text: "never mind"})
+	p.check(t)
+	if got := outline(messages(res)); got != "user assistant(t) t=error user assistant" || len(res.Interrupts) != 0 || res.Status != thread.Done {
+		t.Errorf("%s, %+v", got, res.Interrupts)
+	}
+	if _, err := r.try(agent.Input{Answers: []agent.Answer{reply(id, "x")}}); !errors.Is(err, agent.ErrNoQuestion) {
+		t.Error(err)
+	}
+}
