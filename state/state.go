@@ -84,11 +84,18 @@ func (s State) value(f *Field) (any, bool) {
 	return s.vals[i], true
 }
 
-// ConcurrentError says that two writers changed a last-value key in one step.
-type ConcurrentError struct{ Key string }
+// ConcurrentError says that two writers changed a last-value key in one step, or overwrote any key.
+type ConcurrentError struct {
+	Key string
+	// Overwrite says that both writers overwrote the value of a key that has a reducer.
+	Overwrite bool
+}
 
 // Error names the key.
 func (e *ConcurrentError) Error() string {
+	if e.Overwrite {
+		return fmt.Sprintf("At key '%s': Can receive only one Overwrite value per super-step.", e.Key)
+	}
 	return fmt.Sprintf("At key '%s': Can receive only one value per step. Use a key with a reducer to handle multiple values.", e.Key)
 }
 
@@ -195,7 +202,8 @@ func (s State) Conflicts(us ...Update) []string {
 	return out
 }
 
-// Step collects the updates of the writers of one step, in order, and refuses a second writer of a last-value key.
+// Step collects the updates of the writers of one step, in order, and refuses a second writer of a last-value key, and a
+// second overwrite of any key.
 type Step struct {
 	state   State
 	written map[string]bool
@@ -209,11 +217,11 @@ func (p *Step) Apply(us ...Update) error {
 	var mine []string
 	for _, u := range us {
 		f, ok := p.state.schema.Field(u.Key)
-		if !ok || !f.single {
+		if !ok || !f.single && !u.Overwrites {
 			continue
 		}
 		if p.written[u.Key] {
-			return &ConcurrentError{u.Key}
+			return &ConcurrentError{Key: u.Key, Overwrite: !f.single}
 		}
 		mine = append(mine, u.Key)
 	}

@@ -46,8 +46,9 @@ func (j *Journal) NewEntry(ns string, step int, b Body) Entry {
 	}, b}
 }
 
-// Append stores entries, all or none, and folds them. After an error the journal is dead: what is stored is not known, so that
-// nothing more may be built on it, and every later append returns the same error.
+// Append stores entries, all or none, and folds them. An entry that cannot be encoded is an error and nothing else happens. After
+// an error of the store the journal is dead: what is stored is not known, so that nothing more may be built on it, and every later
+// append returns the same error.
 func (j *Journal) Append(ctx context.Context, durable bool, es ...Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,6 +57,11 @@ func (j *Journal) Append(ctx context.Context, durable bool, es ...Entry) error {
 	}
 	if len(es) == 0 {
 		return nil
+	}
+	for i := range es {
+		if err := es[i].Encode(); err != nil {
+			return err
+		}
 	}
 	if s, ok := j.snap.take(); ok {
 		es = append(slices.Clip(es), s)
@@ -78,9 +84,6 @@ func (j *Journal) append(ctx context.Context, durable bool, es []Entry) error {
 		a.Branch = "" // the first append creates the branch
 	}
 	for i := range es {
-		if err := es[i].Encode(); err != nil {
-			return err
-		}
 		if j.c.Number != nil {
 			first, high := j.c.Number(&es[i])
 			es[i].Event = first

@@ -74,8 +74,6 @@ func TestNewEntry(t *testing.T) {
 // TestDeadJournal writes nothing more after an append failed, whatever the reason was.
 func TestDeadJournal(t *testing.T) {
 	boom := errors.New("boom")
-	bad := message.NewAssistant("x")
-	bad.Parts = append(bad.Parts, message.ToolCall{ID: "c", Name: "ls", Args: json.RawMessage(`{"path":`)})
 	for _, c := range []struct {
 		name  string
 		spoil func(l *log, s *spy) thread.Body
@@ -99,7 +97,6 @@ func TestDeadJournal(t *testing.T) {
 			}
 			return updated("x")
 		}, thread.ErrFenced, "lease"},
-		{"not encodable", func(*log, *spy) thread.Body { return &thread.Model{Message: bad} }, nil, "not valid JSON"},
 		{"not foldable", func(*log, *spy) thread.Body { return &thread.Commit{Next: "x", Applied: []thread.ID{"zz"}} }, thread.ErrCorrupt, "zz"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,6 +122,21 @@ func TestDeadJournal(t *testing.T) {
 				t.Errorf("Stored was told %v", told)
 			}
 		})
+	}
+}
+
+// TestNotEncodable stores nothing of an append with an entry that has no JSON, and goes on.
+func TestNotEncodable(t *testing.T) {
+	bad := message.NewAssistant("x")
+	bad.Parts = append(bad.Parts, message.ToolCall{ID: "c", Name: "ls", Args: json.RawMessage(`{"path":`)})
+	l := newLog(t, keys(t))
+	s := l.spied()
+	err := l.j.Append(t.Context(), true, l.entry("", updated("a")), l.entry("", &thread.Model{Message: bad}))
+	if err == nil || !strings.Contains(err.Error(), "not valid JSON") || len(s.appends) != 0 {
+		t.Fatalf("error %v, %d appends", err, len(s.appends))
+	}
+	if err := l.j.Append(t.Context(), true, l.entry("", updated("b"))); err != nil {
+		t.Errorf("the journal is dead: %v", err)
 	}
 }
 

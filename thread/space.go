@@ -185,7 +185,7 @@ func (s *Space) writes(e Entry, c *Commit) []state.Update {
 	var us []state.Update
 	switch b := e.Body.(type) {
 	case *Input:
-		us = b.Updates
+		return b.Updates // from the parent, so not for the parent
 	case *Update:
 		us = b.Updates
 	case *Model:

@@ -71,7 +71,17 @@ type ArgsError struct {
 // Error is the text that a model can act on (harness.md 2.3).
 func (e *ArgsError) Error() string {
 	return fmt.Sprintf("Error invoking tool '%s' with kwargs %s with error:\n %s\n Please fix the error and try again.",
-		e.Tool, e.Args, strings.Join(e.Problems, "\n "))
+		e.Tool, shorten(e.Args), strings.Join(e.Problems, "\n "))
+}
+
+// maxEcho is how much of the arguments an error repeats: the model has them, and they may be a whole file.
+const maxEcho = 2000
+
+func shorten(args json.RawMessage) string {
+	if len(args) <= maxEcho {
+		return string(args)
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(string(args[:maxEcho]), ""), len(args))
 }
 
 // Args returns the arguments in the form the schema wants, or an [*ArgsError]. It is as lenient as Deep Agents: a number may

@@ -38,3 +38,15 @@ func FuzzMatchPath(f *testing.F) {
 		}
 	})
 }
+
+// TestValidateForeign refuses what the glob tool understands and rules do not: such a rule would silently cover nothing.
+func TestValidateForeign(t *testing.T) {
+	for pattern, ok := range map[string]bool{
+		"/a/{b,c}/**": true, "/a/[a-z]*": true, "/a/{b,{c,d}}": true,
+		"/a/{1..3}": false, "/a/[[:alpha:]]*": false, "/a/{b}": false,
+	} {
+		if err := glob.Validate(pattern); (err == nil) != ok {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
