@@ -120,12 +120,12 @@ func (w *world) inOrder(ls []script.Line) {
 // conflicts says whether two calls of the script must be ordered, from their arguments alone.
 func conflicts(a, b script.ToolCall) bool {
 	touch := func(c script.ToolCall) (path string, write, tree bool) {
-		for k, v := range map[string]string{"write": "", "read": "", "tree": "", "exec": ""} {
+		for _, k := range []string{"write", "read", "tree", "exec"} {
 			i := strings.Index(string(c.Args), `"`+k+`":"`)
 			if i < 0 {
 				continue
 			}
-			v = string(c.Args)[i+len(k)+4:]
+			v := string(c.Args)[i+len(k)+4:]
 			v = v[:strings.IndexByte(v, '"')]
 			if k == "exec" {
 				return "/", false, true
