@@ -163,7 +163,7 @@ type session struct {
 	limits   Limits
 	volatile bool
 	started  time.Time
-	ctx      context.Context //nolint:containedctx // the run's own lifetime
+	ctx      context.Context
 	cancel   context.CancelCauseFunc
 
 	mu      sync.Mutex

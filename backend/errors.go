@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrEmptyOld is the error of an edit without a text to replace.
-	ErrEmptyOld = errors.New("old_string cannot be empty. Provide the exact text to replace.") //nolint:staticcheck // the text of file-tools.md 2.4
+	ErrEmptyOld = errors.New("old_string cannot be empty. Provide the exact text to replace.")
 	// ErrReplacementChar is the error of an edit whose old text holds the U+FFFD that is shown for bytes that are no UTF-8.
 	ErrReplacementChar = errors.New("old_string holds U+FFFD, which is shown in place of bytes that are not valid UTF-8; choose text without it")
 	// ErrBusy is the error of an edit that lost against other writers again and again.

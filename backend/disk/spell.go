@@ -57,7 +57,7 @@ func (d *Disk) spell(rel string) (string, error) {
 		}
 		next, err := step(r, name)
 		if err != nil {
-			return path.Join(at, path.Join(names[i+1:]...)), nil //nolint:nilerr // the rest does not exist
+			return path.Join(at, path.Join(names[i+1:]...)), nil
 		}
 		_ = r.Close() // read only
 		r = next
@@ -72,7 +72,7 @@ func (d *Disk) spellName(r *os.Root, name string) (string, error) {
 	}
 	was, err := r.Lstat(name)
 	if err != nil {
-		return name, nil //nolint:nilerr // there is nothing yet
+		return name, nil
 	}
 	f, err := r.Open(".")
 	if err != nil {

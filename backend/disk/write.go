@@ -159,7 +159,7 @@ func (t *target) writable() error {
 		if errors.Is(err, fs.ErrPermission) {
 			return err
 		}
-		return nil //nolint:nilerr // gone or busy: the rename decides
+		return nil
 	}
 	return f.Close()
 }

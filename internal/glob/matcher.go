@@ -41,7 +41,7 @@ func Compile(pattern string) (*Matcher, error) {
 		return nil, &PatternError{pattern, fmt.Sprintf("Invalid glob pattern '%s': Pattern limit exceeded the limit of %d", pattern, maxAlternatives)}
 	}
 	if err != nil {
-		return m, nil // unclosed: matches nothing
+		return m, nil //nolint:nilerr // an unclosed brace matches nothing, and is no error
 	}
 	for _, a := range alts {
 		if hasDotDot(a) {
