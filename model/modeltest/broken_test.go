@@ -6,9 +6,11 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/model"
 	"github.com/deepagents-go/deepagents/model/modeltest"
 	"github.com/deepagents-go/deepagents/model/script"
@@ -31,6 +33,11 @@ func (b broken) Stream(ctx context.Context, r *model.Request) iter.Seq2[model.De
 	return func(yield func(model.Delta, error) bool) {
 		if b.fault == "ignores the context" {
 			ctx = context.WithoutCancel(ctx)
+		}
+		if b.fault == "forgets results" {
+			short := *r
+			short.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m *message.Message) bool { return m.Role == message.Tool })
+			r = &short
 		}
 		var ended error
 		for d, err := range b.Model.Stream(ctx, r) {
@@ -87,6 +94,7 @@ func TestSuiteFindsFaults(t *testing.T) {
 		"swallows errors":     "TestBroken/Cut",
 		"no finish":           "TestBroken/Answers",
 		"loses arguments":     "TestBroken/Answers/one_call",
+		"forgets results":     "TestBroken/Conversation",
 		"leaks on break":      "TestBroken/Break",
 		"goes on":             "TestBroken/Concurrent",
 	} {

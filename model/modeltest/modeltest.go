@@ -32,6 +32,7 @@ func Run(t *testing.T, o Options) {
 	s := suite{o}
 	t.Run("Name", s.name)
 	t.Run("Answers", s.answers)
+	t.Run("Conversation", s.conversation)
 	t.Run("Errors", s.errors)
 	t.Run("Cut", s.cut)
 	t.Run("Break", s.breaks)
@@ -65,12 +66,31 @@ func lines() map[string]script.Line {
 		"cut call":        {ToolCalls: []script.ToolCall{{ID: "call_e", Name: "ls", ArgsRaw: `{"pa`}}, Finish: model.Length},
 		"usage":           {Text: "x", Usage: &message.Usage{Input: 120, Output: 7, Total: 127}},
 		"usage and calls": {ToolCalls: []script.ToolCall{list}, Usage: &message.Usage{Input: 1, Output: 2, Total: 3}},
+		"cached usage":    {Text: "x", Usage: &message.Usage{Input: 20, Output: 9, Total: 129, CacheRead: 100, Reasoning: 4}},
+		"reasoning":       {Reasoning: "Hm, über\n<this> I \"think\".", Text: "Yes."},
+		"thought, called": {Reasoning: "I look.", ToolCalls: []script.ToolCall{list, read}},
+		"everything":      {Reasoning: "Hm.", Text: "I look.", ToolCalls: many(), Usage: &message.Usage{Input: 5, Output: 50, Total: 55, Reasoning: 2}},
 	}
+}
+
+// many are calls that a model makes at once.
+func many() []script.ToolCall {
+	calls := make([]script.ToolCall, 12)
+	for i := range calls {
+		calls[i] = script.ToolCall{
+			ID: fmt.Sprintf("call_%d", i), Name: "read_file",
+			Args: json.RawMessage(fmt.Sprintf(`{"file_path":"/dir/%d.txt","limit":%d}`, i, i)),
+		}
+	}
+	return calls
 }
 
 // want returns the message that a line means.
 func want(l script.Line) *message.Message {
 	m := &message.Message{Role: message.Assistant, Usage: l.Usage, Finish: string(l.Finish)}
+	if l.Reasoning != "" {
+		m.Parts = append(m.Parts, message.Reasoning{Text: l.Reasoning})
+	}
 	if l.Text != "" {
 		m.Parts = append(m.Parts, message.Text{Text: l.Text})
 	}
@@ -97,11 +117,22 @@ func answerOptions(l script.Line) gocmp.Options {
 		cmpopts.EquateEmpty(),
 		cmpopts.IgnoreFields(message.Message{}, "ID", "Meta"),
 		cmpopts.IgnoreFields(message.ToolCall{}, "Provider", "Opaque"),
+		cmpopts.IgnoreFields(message.Reasoning{}, "Provider", "Opaque"),
+		cmpopts.IgnoreSliceElements(isHidden),
 	}
 	if l.Usage == nil {
 		o = append(o, cmpopts.IgnoreFields(message.Message{}, "Usage"))
 	}
 	return o
+}
+
+// isHidden reports whether a part is only the provider's: an opaque block, or what signs reasoning without text.
+func isHidden(p message.Part) bool {
+	if r, ok := p.(message.Reasoning); ok {
+		return r.Text == ""
+	}
+	_, ok := p.(message.Opaque)
+	return ok
 }
 
 func request() *model.Request {
@@ -114,11 +145,16 @@ func request() *model.Request {
 	}
 }
 
-// read ranges over a whole stream and checks its form: nothing after a finish or an error, and one of the two at the end.
+// read asks the usual and reads the answer.
 func read(ctx context.Context, m model.Model) (*message.Message, error) {
+	return ask(ctx, m, request())
+}
+
+// ask ranges over a whole stream and checks its form: nothing after a finish or an error, and one of the two at the end.
+func ask(ctx context.Context, m model.Model, r *model.Request) (*message.Message, error) {
 	var a model.Accumulator
 	var failed error
-	for d, err := range m.Stream(ctx, request()) {
+	for d, err := range m.Stream(ctx, r) {
 		switch {
 		case failed != nil:
 			return nil, fmt.Errorf("the stream went on after the error: %w", failed)

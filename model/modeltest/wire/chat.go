@@ -205,7 +205,7 @@ func (m *chatMessage) assistant(c *call, t *turns) error {
 		ids[i] = tc.ID
 		out.Parts = append(out.Parts, message.ParseCall(tc.ID, tc.Function.Name, tc.Function.Arguments))
 	}
-	c.Messages = append(c.Messages, out)
+	c.Messages = append(c.Messages, finished(out))
 	return t.calls(ids)
 }
 

@@ -204,6 +204,7 @@ func (in *inputs) say(p message.Part) {
 		in.c.Messages = append(in.c.Messages, in.answer)
 	}
 	in.answer.Parts = append(in.answer.Parts, p)
+	finished(in.answer)
 }
 
 func (in *inputs) message(i *inputItem) error {

@@ -161,6 +161,15 @@ func checkFormat(name string, schema json.RawMessage, isStrict bool) error {
 	return nil
 }
 
+// finished gives an answer from the history its finish: to a script, one without is the rest of an error.
+func finished(m *message.Message) *message.Message {
+	m.Finish = string(model.Stop)
+	if len(m.Calls()) > 0 {
+		m.Finish = string(model.ToolCalls)
+	}
+	return m
+}
+
 // dataURL reads an address of media: a data URL, whose bytes are returned, or http.
 func dataURL(kind message.MediaKind, address string) (message.Media, error) {
 	m := message.Media{Kind: kind}
