@@ -26,6 +26,8 @@ type execution struct {
 	// sp is the folded namespace. Its maps change under the journal's lock while calls are in flight; the rest changes with
 	// commits only, which this execution writes.
 	sp *thread.Space
+	// jumps counts the jumps to the model since it was last asked.
+	jumps int
 }
 
 func (x *execution) entry(step int, b thread.Body) thread.Entry {
@@ -105,6 +107,9 @@ func (x *execution) input(in *thread.Input, step int) []thread.Entry {
 	return []thread.Entry{e, x.commit(step, "", x.agent.nodes.start(), thread.SourceInput, e.ID)}
 }
 
+// maxJumps bounds the jumps to the model between two model calls, so that a hook that always jumps is an error and not a hang.
+const maxJumps = 100
+
 // hook runs one hook and commits what it changed.
 func (x *execution) hook(ctx context.Context, n node) (move, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -126,6 +131,11 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 	}
 	if err != nil {
 		return move{}, fmt.Errorf("%s: %w", n.name, err)
+	}
+	if t.jump == JumpModel {
+		if x.jumps++; x.jumps > maxJumps {
+			return move{}, fmt.Errorf("%s: %d jumps to the model in a row and the model was never asked: a hook before it jumps every time", n.name, maxJumps)
+		}
 	}
 	next := x.afterHook(n, t)
 	up := &thread.Update{Node: n.name, Updates: us, Answered: t.answered, Replaced: t.replaced, Granted: t.granted}

@@ -17,6 +17,7 @@ import (
 
 // model asks the model and commits its answer.
 func (x *execution) model(ctx context.Context) (move, error) {
+	x.jumps = 0
 	step := x.sp.Step
 	if x.waiting(modelTask(step)) {
 		return move{status: thread.Waiting}, nil
