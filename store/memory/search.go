@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/deepagents-go/deepagents/store"
 	"github.com/deepagents-go/deepagents/store/internal/nskey"
@@ -65,13 +67,9 @@ func (s *Store) find(ctx context.Context, prefix store.Namespace, q store.Query,
 	}
 	now := s.now()
 	var hits []hit
-	n := 0
-	for _, e := range s.snapshot().Prefix(nskey.Encode(prefix)) {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for e := range s.scan(ctx, nskey.Encode(prefix), q.KeyPrefix) {
 		switch {
-		case !e.alive(now), len(e.item.Key) < len(q.KeyPrefix), e.item.Key[:len(q.KeyPrefix)] != q.KeyPrefix, !filter.Match(e.item.Value):
+		case !e.alive(now), !filter.Match(e.item.Value):
 			continue
 		case score != nil:
 			hits = append(hits, score(e))
@@ -81,7 +79,43 @@ func (s *Store) find(ctx context.Context, prefix store.Namespace, q store.Query,
 			break
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return hits, nil
+}
+
+// scan yields the items of the namespaces that begin with ns and the keys that begin with key, in order, until the context ends. It
+// jumps over the other keys.
+func (s *Store) scan(ctx context.Context, ns, key string) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		items := s.snapshot()
+		n := 0
+		for from := ns; ; {
+			next := ""
+			for k, e := range items.From(from) {
+				if n++; !strings.HasPrefix(k, ns) || n%1024 == 0 && ctx.Err() != nil {
+					return
+				}
+				if strings.HasPrefix(e.item.Key, key) {
+					if !yield(e) {
+						return
+					}
+					continue
+				}
+				keys := k[:len(k)-len(e.item.Key)] // the namespace and its mark
+				if e.item.Key < key {
+					next = keys + key
+				} else {
+					next = nskey.Next(keys)
+				}
+				break
+			}
+			if from = next; from == "" {
+				return
+			}
+		}
+	}
 }
 
 // scorer returns what ranks items for a text; nil without one.
