@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -98,8 +97,7 @@ func (m *Model) clientOptions() []option.RequestOption {
 	o := m.o
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), option.WithBaseURL(o.BaseURL), option.WithHTTPClient(cmp.Or(o.HTTPClient, http.DefaultClient)),
-		option.WithMaxRetries(max(0, o.Retries)), option.WithMiddleware(refuseLongWaits),
-		option.WithHeader("Accept", "text/event-stream"),
+		option.WithMaxRetries(max(0, o.Retries)), option.WithHeader("Accept", "text/event-stream"),
 	}
 	if o.Key != "" {
 		opts = append(opts, option.WithAPIKey(o.Key))
@@ -111,15 +109,6 @@ func (m *Model) clientOptions() []option.RequestOption {
 		opts = append(opts, option.WithHeader(k, v))
 	}
 	return append(opts, o.Client...)
-}
-
-// refuseLongWaits keeps the SDK from sleeping for hours inside a call.
-func refuseLongWaits(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(r)
-	if res != nil && provider.RetryAfter(res.Header, time.Now()) > longestWait {
-		res.Header.Set("X-Should-Retry", "false")
-	}
-	return res, err
 }
 
 // Name returns "provider:model".
@@ -201,12 +190,4 @@ func thinkingTokens(effort string) int {
 		return 16_384
 	}
 	return 24_576
-}
-
-// agentHeader returns the option that names the agent.
-func (m *Model) agentHeader(r *model.Request) []option.RequestOption {
-	if m.o.AgentHeader == "" || r.Agent == "" {
-		return nil
-	}
-	return []option.RequestOption{option.WithHeader(m.o.AgentHeader, fmt.Sprint(r.Agent))}
 }

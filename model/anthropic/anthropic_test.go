@@ -309,6 +309,23 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 }
 
+// TestNoStream: what answers is no such service.
+func TestNoStream(t *testing.T) {
+	for body, want := range map[string]model.Kind{
+		"<html>please log in</html>": model.Other,
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`: model.Overloaded,
+	} {
+		m, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, body)
+		}, anthropic.Options{})
+		var e *model.Error
+		if _, err := ask(t.Context(), m, hello); !errors.As(err, &e) || e.Kind != want {
+			t.Errorf("%s: error %v, want %s", body, err, want)
+		}
+	}
+}
+
 func TestSilence(t *testing.T) {
 	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

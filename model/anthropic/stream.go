@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"time"
 
+	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"github.com/deepagents-go/deepagents/message"
@@ -19,13 +21,16 @@ import (
 	"github.com/deepagents-go/deepagents/model/internal/provider"
 )
 
+// maxErrorBody bounds what is read of an error.
+const maxErrorBody = 1 << 20
+
 // Stream asks the model. A stream that ends before its last event is a [model.Connection] error, and so is a silence of
 // Options.Timeout; what came before stays with the reader.
 func (m *Model) Stream(ctx context.Context, r *model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		ctx, watch, cancel := provider.Silence(ctx, m.o.Timeout)
 		defer cancel()
-		res, err := m.send(ctx, r)
+		res, err := m.send(ctx, watch, r)
 		if err != nil {
 			yield(model.Delta{}, err)
 			return
@@ -48,7 +53,7 @@ func drain(dec ssestream.Decoder, cancel func()) {
 	}
 }
 
-func (m *Model) send(ctx context.Context, r *model.Request) (*http.Response, error) {
+func (m *Model) send(ctx context.Context, watch *provider.Watch, r *model.Request) (*http.Response, error) {
 	body, err := m.body(r)
 	if err != nil {
 		return nil, &model.Error{Kind: model.Invalid, Provider: m.o.Provider, Err: err}
@@ -56,11 +61,50 @@ func (m *Model) send(ctx context.Context, r *model.Request) (*http.Response, err
 	if ctx.Err() != nil {
 		return nil, provider.Broken(ctx, m.o.Provider, ctx.Err())
 	}
+	opts := []option.RequestOption{option.WithMiddleware(
+		func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			return attempt(req, next, watch)
+		},
+	)}
+	if m.o.AgentHeader != "" && r.Agent != "" {
+		opts = append(opts, option.WithHeader(m.o.AgentHeader, r.Agent))
+	}
 	var res *http.Response
-	if err := m.client.Post(ctx, "v1/messages", body, &res, m.agentHeader(r)...); err != nil {
+	if err := m.client.Post(ctx, "v1/messages", body, &res, opts...); err != nil {
 		return nil, m.failure(ctx, err)
 	}
-	return res, nil
+	return res, m.checkType(ctx, res)
+}
+
+// attempt is one request of the SDK's. It keeps the SDK from sleeping for hours inside a call.
+func attempt(r *http.Request, next option.MiddlewareNext, watch *provider.Watch) (*http.Response, error) {
+	watch.Begin()
+	defer watch.End()
+	res, err := next(r)
+	if res != nil && provider.RetryAfter(res.Header, time.Now()) > longestWait {
+		res.Header.Set("X-Should-Retry", "false")
+	}
+	return res, err
+}
+
+// checkType refuses what is no event stream: a page of a proxy, an error with status 200.
+func (m *Model) checkType(ctx context.Context, res *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" || kind == "" {
+		return nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil {
+		return provider.Broken(ctx, m.o.Provider, err)
+	}
+	var e struct{ Error json.RawMessage }
+	if json.Unmarshal(text, &e) == nil && len(e.Error) > 0 && string(e.Error) != "null" {
+		return m.event(res.StatusCode, res.Header, text)
+	}
+	return &model.Error{Kind: model.Other, Status: res.StatusCode, Provider: m.o.Provider, Code: "content_type", Err: fmt.Errorf(
+		"the server answered with content type %q, not with an event stream: %.200q", kind, text,
+	)}
 }
 
 // stream turns events into deltas.
@@ -153,7 +197,7 @@ func (s *stream) malformed(data []byte, err error) error {
 	if len(data) > most {
 		data = data[:most]
 	}
-	return &model.Error{Kind: model.Other, Provider: s.m.o.Provider, Err: fmt.Errorf("malformed event %q: %w", bytes.TrimSpace(data), err)}
+	return &model.Error{Kind: model.Other, Provider: s.m.o.Provider, Code: "malformed_event", Err: fmt.Errorf("malformed event %q: %w", bytes.TrimSpace(data), err)}
 }
 
 // event handles one event. done says that it was the last, ok is false when the reader is gone.
