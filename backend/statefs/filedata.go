@@ -1,219 +1,35 @@
 package statefs
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
-)
 
-// Encoding says how FileData.Content holds the bytes of a file.
-type Encoding string
-
-// The encodings. Empty means UTF8.
-const (
-	UTF8   Encoding = "utf-8"
-	Base64 Encoding = "base64"
+	"github.com/deepagents-go/deepagents/internal/filedata"
 )
 
 // FileData is a file as it is stored, in the form that Deep Agents stores it. Its JSON is an object with the fields content,
-// encoding, created_at, modified_at and whatever else was there. Content that was a list of lines, the older form, is joined by
-// LF and goes back as a list.
-type FileData struct {
-	// Content is the text, or the bytes in base64.
-	Content  string
-	Encoding Encoding
-	// CreatedAt and ModifiedAt are times in RFC 3339, UTC when this package wrote them; empty when not known.
-	CreatedAt, ModifiedAt string
-	// Extra are the fields that this package does not know. They survive writes. Do not change the map.
-	Extra map[string]json.RawMessage
+// encoding, created_at, modified_at and whatever else was there, which survives writes. Content that was a list of lines, the older
+// form, is joined by LF and goes back as a list until it is written anew.
+type FileData = filedata.Data
 
-	lines bool // stored as a list of lines
-}
+// Encoding says how FileData.Content holds the bytes of a file.
+type Encoding = filedata.Encoding
+
+// The encodings. Empty means UTF8.
+const (
+	UTF8   = filedata.UTF8
+	Base64 = filedata.Base64
+)
+
+// FileFormat is the form that files are written in. Both are read.
+type FileFormat = filedata.Format
+
+// The formats.
+const (
+	// V1 is the older form: a list of lines. Content that is not valid UTF-8 has no such form and is written as V2.
+	V1 = filedata.V1
+	// V2, the default, is one string and its encoding.
+	V2 = filedata.V2
+)
 
 // NewFile returns the data of a file that is created at a time. Content that is not valid UTF-8 is stored in base64.
-func NewFile(content []byte, now time.Time) FileData {
-	return FileData{CreatedAt: stamp(now)}.with(string(content), now)
-}
-
-// with returns the file with new content.
-func (d FileData) with(content string, now time.Time) FileData {
-	d.lines = false
-	d.ModifiedAt = stamp(now)
-	if utf8.ValidString(content) {
-		d.Content, d.Encoding = content, UTF8
-	} else {
-		d.Content, d.Encoding = base64.StdEncoding.EncodeToString([]byte(content)), Base64
-	}
-	return d
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// Bytes returns the content of the file.
-func (d FileData) Bytes() ([]byte, error) {
-	s, err := d.text()
-	return []byte(s), err
-}
-
-func (d FileData) text() (string, error) {
-	if d.Encoding != Base64 {
-		return d.Content, nil
-	}
-	b, err := base64.StdEncoding.DecodeString(d.Content)
-	if err != nil {
-		return "", fmt.Errorf("the stored content is not valid base64: %w", err)
-	}
-	return string(b), nil
-}
-
-// modTime returns the zero time when the stamp is missing or no time. Stamps without an offset are UTC.
-func (d FileData) modTime() time.Time {
-	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05"} {
-		if t, err := time.Parse(layout, d.ModifiedAt); err == nil {
-			return t.UTC()
-		}
-	}
-	return time.Time{}
-}
-
-// MarshalJSON encodes the known fields in a fixed order, then the others sorted by name.
-func (d FileData) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	field := func(name string, v any) error {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("field %q: %w", name, err)
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return err
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(raw)
-		return nil
-	}
-	if err := field("content", d.stored()); err != nil {
-		return nil, err
-	}
-	for _, f := range [...]struct{ name, value string }{
-		{"encoding", string(d.Encoding)}, {"created_at", d.CreatedAt}, {"modified_at", d.ModifiedAt},
-	} {
-		if f.value == "" {
-			continue
-		}
-		if err := field(f.name, f.value); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Extra)) {
-		if err := field(name, d.Extra[name]); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-func (d FileData) stored() any {
-	switch {
-	case !d.lines:
-		return d.Content
-	case d.Content == "":
-		return []string{}
-	}
-	return strings.Split(d.Content, "\n")
-}
-
-// UnmarshalJSON decodes both forms of content. A null where a text belongs is as good as no field.
-func (d *FileData) UnmarshalJSON(raw []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return fmt.Errorf("a file must be a JSON object: %w", err)
-	}
-	if fields == nil {
-		return fmt.Errorf("a file must be a JSON object, got null")
-	}
-	var out FileData
-	var err error
-	if out.Content, out.lines, err = decodeContent(fields["content"]); err != nil {
-		return err
-	}
-	var encoding string
-	for _, f := range [...]struct {
-		name string
-		to   *string
-	}{{"encoding", &encoding}, {"created_at", &out.CreatedAt}, {"modified_at", &out.ModifiedAt}} {
-		if v, ok := fields[f.name]; ok {
-			if err := json.Unmarshal(v, f.to); err != nil {
-				return fmt.Errorf("field %q of a file must be a string, got %s", f.name, typeOf(v))
-			}
-		}
-		delete(fields, f.name)
-	}
-	switch out.Encoding = Encoding(encoding); out.Encoding {
-	case "", UTF8, Base64:
-	default:
-		return fmt.Errorf("unknown encoding %q of a file, want utf-8 or base64", encoding)
-	}
-	if delete(fields, "content"); len(fields) > 0 {
-		out.Extra = fields
-	}
-	*d = out
-	return nil
-}
-
-// decodeContent uses the texts of file-tools.md 3.3.
-func decodeContent(raw json.RawMessage) (s string, lines bool, err error) {
-	if t := typeOf(raw); t != "string" && t != "array" {
-		return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got %s.", t)
-	}
-	if raw[0] == '"' {
-		err = json.Unmarshal(raw, &s)
-		return s, false, err
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return "", false, err
-	}
-	list := make([]string, len(items))
-	for i, item := range items {
-		if t := typeOf(item); t != "string" {
-			return "", false, fmt.Errorf("File content must be a string or a legacy list of strings, got a list with %s.", t)
-		}
-		if err := json.Unmarshal(item, &list[i]); err != nil {
-			return "", false, err
-		}
-	}
-	return strings.Join(list, "\n"), true, nil
-}
-
-// typeOf names the JSON type of a raw value.
-func typeOf(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return "nothing"
-	}
-	switch raw[0] {
-	case '"':
-		return "string"
-	case '[':
-		return "array"
-	case '{':
-		return "object"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	return "number"
-}
+func NewFile(content []byte, now time.Time) FileData { return filedata.New(string(content), now, V2) }

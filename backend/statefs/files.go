@@ -33,8 +33,8 @@ type entry struct {
 }
 
 func newEntry(d FileData) *entry {
-	e := &entry{FileData: d, modTime: d.modTime()}
-	e.body, e.bad = d.text()
+	e := &entry{FileData: d, modTime: d.ModTime()}
+	e.body, e.bad = d.Text()
 	// The version is made of the content alone, so that writing the same content twice is no conflict.
 	if e.bad != nil {
 		e.version = "bad-" + sum(d.Content)

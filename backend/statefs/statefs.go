@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
+	"github.com/deepagents-go/deepagents/internal/filedata"
 	"github.com/deepagents-go/deepagents/run"
 	"github.com/deepagents-go/deepagents/state"
 )
@@ -26,6 +27,8 @@ var ErrNoFiles = errors.New("the state of this agent holds no files: add statefs
 type Options struct {
 	// Now tells the time for created_at and modified_at; nil means time.Now.
 	Now func() time.Time
+	// FileFormat is the form that files are written in; 0 means V2.
+	FileFormat FileFormat
 	// MaxSize bounds the bytes of one file, a larger one is [driver.ErrTooLarge]; 0 means no bound.
 	MaxSize int64
 }
@@ -236,11 +239,11 @@ func (s *FS) write(ctx context.Context, path string, src io.Reader, o driver.Wri
 			return nil, err
 		}
 		now, base := s.o.Now(), Absent
-		d := FileData{CreatedAt: stamp(now)}
+		d := filedata.New(content, now, s.o.FileFormat)
 		if exists {
-			d, base = old.FileData, old.version
+			d, base = old.With(content, now, s.o.FileFormat), old.version
 		}
-		next = newEntry(d.with(content, now))
+		next = newEntry(d)
 		return []state.Update{Files.Update(Update{{Path: path, File: &next.FileData, Base: base, entry: next}})}, nil
 	})
 	if err != nil {
