@@ -15,9 +15,9 @@ import (
 	"github.com/deepagents-go/deepagents/tool"
 )
 
-// kindApproval is the kind of the questions that ask whether a call may run. Their value and answer have the form of Deep
+// KindApproval is the kind of the questions that ask whether a call may run. Their value and answer have the form of Deep
 // Agents' human in the loop (surfaces.md 3.3).
-const kindApproval = "approval"
+const KindApproval = "approval"
 
 // The types of decisions.
 const (
@@ -63,8 +63,8 @@ func parseDecisions(raw json.RawMessage) ([]Decision, error) {
 // ErrNobody is the error of a question when there is nobody to ask.
 var ErrNobody = errors.New("there is nobody to ask")
 
-// approvalRequest is one call in the value of an approval question.
-type approvalRequest struct {
+// ApprovalRequest is one call in an [Approval]: what the model asks for, why somebody is asked, and what would allow it.
+type ApprovalRequest struct {
 	Name        string          `json:"name"`
 	Args        json.RawMessage `json:"args"`
 	Description string          `json:"description"`
@@ -76,7 +76,8 @@ type approvalRequest struct {
 	Decisions   []string        `json:"decisions"`
 }
 
-type reviewConfig struct {
+// ReviewConfig says which decisions a call can have.
+type ReviewConfig struct {
 	ActionName       string   `json:"action_name"`
 	AllowedDecisions []string `json:"allowed_decisions"`
 	// deep-agents-ui reads the camel-case names.
@@ -84,9 +85,10 @@ type reviewConfig struct {
 	AllowedDecisionsUI []string `json:"allowedDecisions"`
 }
 
-type approvalValue struct {
-	ActionRequests []approvalRequest `json:"action_requests"`
-	ReviewConfigs  []reviewConfig    `json:"review_configs"`
+// Approval is the value of a question of the kind [KindApproval]. Its two lists are parallel.
+type Approval struct {
+	ActionRequests []ApprovalRequest `json:"action_requests"`
+	ReviewConfigs  []ReviewConfig    `json:"review_configs"`
 }
 
 var allDecisions = [...]string{decideApprove, decideEdit, decideReject, decideRespond}
@@ -98,12 +100,12 @@ func (t *Toolset) askFor(ctx context.Context, inv *invocation, p prepared, c too
 	for i, a := range p.actions {
 		described[i] = a.String()
 	}
-	q := run.Question{Kind: kindApproval, Answer: answerSchema, Value: approvalValue{
-		ActionRequests: []approvalRequest{{
+	q := run.Question{Kind: KindApproval, Answer: answerSchema, Value: Approval{
+		ActionRequests: []ApprovalRequest{{
 			Name: c.Name, Args: c.Args, Description: strings.Join(described, "; "), ToolCallID: c.CallID,
 			Reason: v.Reason, Fix: v.Fix, Rule: v.Rule, Actions: p.actions, Decisions: names,
 		}},
-		ReviewConfigs: []reviewConfig{{c.Name, names, c.Name, names}},
+		ReviewConfigs: []ReviewConfig{{c.Name, names, c.Name, names}},
 	}}
 	raw, err := inv.ask(ctx, q)
 	if errors.Is(err, ErrNobody) {

@@ -108,7 +108,7 @@ func (a *Agent) fits(q thread.OpenInterrupt, value json.RawMessage) error {
 	if err := checkAnswer(q.Schema, value); err != nil {
 		return err
 	}
-	if q.Kind != kindApproval {
+	if q.Kind != KindApproval {
 		return nil
 	}
 	ds, err := parseDecisions(value)

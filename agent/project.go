@@ -91,7 +91,7 @@ func projectInterrupt(b *thread.Interrupt) []EventData {
 	if len(b.Inner) > 0 {
 		return nil
 	}
-	if b.Kind == kindApproval {
+	if b.Kind == KindApproval {
 		var v struct {
 			Actions json.RawMessage `json:"action_requests"`
 		}
@@ -104,7 +104,7 @@ func projectInterrupt(b *thread.Interrupt) []EventData {
 
 func projectAnswer(b *thread.Answer) []EventData {
 	decision := "answer"
-	if b.Kind == kindApproval {
+	if b.Kind == KindApproval {
 		if ds, err := parseDecisions(b.Value); err == nil && len(ds) > 0 {
 			decision = resolved(ds[0].Type)
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/deepagents-go/deepagents/run"
 )
 
-// kindApproval is the kind of the agent's approval questions.
-const kindApproval = "approval"
-
 // The choices of the form.
 const (
 	choiceApprove = "approve"
@@ -40,7 +37,7 @@ func Ask(ctx context.Context, q run.Question) (json.RawMessage, error) {
 	if !ok {
 		return nil, fmt.Errorf("mcp: %w: the call came from no MCP client", agent.ErrNobody)
 	}
-	if q.Kind != kindApproval {
+	if q.Kind != agent.KindApproval {
 		return nil, fmt.Errorf("mcp: %w: questions of the kind %q have no form", agent.ErrNobody, q.Kind)
 	}
 	value, err := json.Marshal(q.Value)
@@ -95,7 +92,7 @@ func (a approval) decide(res *sdk.ElicitResult) (json.RawMessage, error) {
 	default:
 		return nil, a.denied("and the question was dismissed without an answer")
 	}
-	ds := make([]agent.Decision, len(a.Requests))
+	ds := make([]agent.Decision, len(a.ActionRequests))
 	for i := range ds {
 		ds[i] = d
 	}
@@ -104,7 +101,7 @@ func (a approval) decide(res *sdk.ElicitResult) (json.RawMessage, error) {
 
 // denied is the error of a question that nobody answered; why goes on from the reason of the asking.
 func (a approval) denied(why string) error {
-	r := a.Requests[0]
+	r := a.ActionRequests[0]
 	v := policy.Verdict{Decision: policy.Deny, Reason: why, Rule: r.Rule, Fix: r.Fix}
 	if r.Reason != "" {
 		v.Reason = r.Reason + ", " + why

@@ -8,33 +8,25 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/policy"
 )
 
 // maxShown bounds how much of a call a question shows, in bytes.
 const maxShown = 16 << 10
 
-// approval is the value of an approval question.
-type approval struct {
-	Requests []approvalRequest `json:"action_requests"`
-}
-
-type approvalRequest struct {
-	Name        string          `json:"name"`
-	Args        json.RawMessage `json:"args"`
-	Description string          `json:"description"`
-	Reason      string          `json:"reason"`
-	Fix         string          `json:"fix"`
-	Rule        string          `json:"rule"`
-	Actions     []policy.Action `json:"actions"`
-}
+// approval is an approval question, and request one call in it, as a person reads them.
+type (
+	approval struct{ agent.Approval }
+	request  struct{ agent.ApprovalRequest }
+)
 
 func parseApproval(value []byte) (approval, error) {
 	var a approval
-	if err := json.Unmarshal(value, &a); err != nil {
+	if err := json.Unmarshal(value, &a.Approval); err != nil {
 		return a, fmt.Errorf("mcp: approval question: %w", err)
 	}
-	if len(a.Requests) == 0 {
+	if len(a.ActionRequests) == 0 {
 		return a, errors.New("mcp: the approval question names no call")
 	}
 	return a, nil
@@ -42,14 +34,14 @@ func parseApproval(value []byte) (approval, error) {
 
 // message is what the person reads.
 func (a approval) message() string {
-	texts := make([]string, len(a.Requests))
-	for i, r := range a.Requests {
-		texts[i] = r.message()
+	texts := make([]string, len(a.ActionRequests))
+	for i, r := range a.ActionRequests {
+		texts[i] = request{r}.message()
 	}
 	return strings.Join(texts, "\n\n")
 }
 
-func (r approvalRequest) message() string {
+func (r request) message() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s", oneLine(r.Name))
 	if on := r.targets(); on != "" {
@@ -64,7 +56,7 @@ func (r approvalRequest) message() string {
 }
 
 // targets names the paths and hosts of a call.
-func (r approvalRequest) targets() string {
+func (r request) targets() string {
 	var on []string
 	for _, a := range r.Actions {
 		switch {
@@ -80,7 +72,7 @@ func (r approvalRequest) targets() string {
 }
 
 // detail shows what the call does: the command, the change of a file, or the arguments.
-func (r approvalRequest) detail() string {
+func (r request) detail() string {
 	var in struct {
 		Command    *string `json:"command"`
 		Old        *string `json:"old_string"`
@@ -111,7 +103,7 @@ func (r approvalRequest) detail() string {
 	return r.Description
 }
 
-func (r approvalRequest) does(k policy.Kind) bool {
+func (r request) does(k policy.Kind) bool {
 	for _, a := range r.Actions {
 		if a.Kind == k {
 			return true
@@ -121,7 +113,7 @@ func (r approvalRequest) does(k policy.Kind) bool {
 }
 
 // pathArg is the argument that the headline shows.
-func (r approvalRequest) pathArg() string {
+func (r request) pathArg() string {
 	if r.targets() == "" {
 		return ""
 	}
@@ -129,7 +121,7 @@ func (r approvalRequest) pathArg() string {
 }
 
 // rest shows the arguments beside those that were shown.
-func (r approvalRequest) rest(shown ...string) string {
+func (r request) rest(shown ...string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(r.Args, &m) != nil {
 		return ""

@@ -53,7 +53,7 @@ func (f AnswerFlags) Answers(open []thread.OpenInterrupt, stdin io.Reader) ([]ag
 		if len(q.Inner) > 0 {
 			continue
 		}
-		if q.Kind != "approval" {
+		if q.Kind != agent.KindApproval {
 			return nil, Usagef("question %s is of kind %q and needs an answer of its own: use --decisions FILE", q.ID, q.Kind)
 		}
 		out = append(out, agent.Answer{Interrupt: q.ID, Value: agent.Decisions(d)})
@@ -105,18 +105,12 @@ func Questions(id string, c Again, open []thread.OpenInterrupt) string {
 }
 
 func describe(q thread.OpenInterrupt) string {
-	var v struct {
-		Requests []struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description"`
-			Args        json.RawMessage `json:"args"`
-		} `json:"action_requests"`
-	}
-	if q.Kind != "approval" || json.Unmarshal(q.Value, &v) != nil || len(v.Requests) == 0 {
+	var v agent.Approval
+	if q.Kind != agent.KindApproval || json.Unmarshal(q.Value, &v) != nil || len(v.ActionRequests) == 0 {
 		return q.Kind + " " + short(string(q.Value))
 	}
-	parts := make([]string, len(v.Requests))
-	for i, r := range v.Requests {
+	parts := make([]string, len(v.ActionRequests))
+	for i, r := range v.ActionRequests {
 		parts[i] = Plain(r.Name) + ": " + short(r.Description)
 	}
 	return strings.Join(parts, "; ")
