@@ -23,6 +23,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrInvalidPath says that the path cannot be a name in this backend.
 	ErrInvalidPath = errors.New("invalid path")
+	// ErrContent says that what is stored under the path is no file that can be read. Its error text stands for itself.
+	ErrContent = errors.New("the stored content cannot be read")
 	// ErrLoop says that links lead in a circle.
 	ErrLoop = errors.New("too many levels of symbolic links")
 )

@@ -33,6 +33,7 @@ const (
 	loop
 	denied
 	pattern
+	content
 )
 
 // argError is the error of an argument that is refused before anything is asked of the backend.
@@ -62,6 +63,7 @@ func classify(err error) (cause, string) {
 		{glob.ErrPattern, pattern},
 		{driver.ErrInvalidPath, invalid},
 		{driver.ErrOutside, outside},
+		{driver.ErrContent, content},
 		{driver.ErrLoop, loop},
 		{driver.ErrIsDir, isDir},
 		{fs.ErrNotExist, notExist}, // before the next: a path that leads through a file is both
@@ -106,6 +108,7 @@ func texts(name string) (own, all map[cause]string) {
 		invalid: "Error: %[2]s",
 		outside: "Error: Path '%[1]s' is outside the root directory",
 		pattern: "Error: %[2]s",
+		content: "Error: %[2]s",
 	}
 	switch name {
 	case lsName:
