@@ -110,7 +110,7 @@ type problem struct {
 	text string
 }
 
-func dialects() []dialect { return []dialect{chat{}, responses{}, anthropic{}} }
+func dialects() []dialect { return []dialect{chat{}, responses{}, anthropic{}, gemini{}} }
 
 const maxBody = 256 << 20
 
