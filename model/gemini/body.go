@@ -177,26 +177,26 @@ func (c *contents) result(p piece) {
 		answered, c.pending = c.pending[0], c.pending[1:]
 	}
 	c.open('u')
-	b := append([]byte(nil), `{"functionResponse":{`...)
+	c.part([]byte(`{"functionResponse":{`))
 	if answered.id != "" {
-		b = append(b, `"id":`...)
-		b = append(jsonenc.String(b, answered.id), ',')
+		c.b = append(c.b, `"id":`...)
+		c.b = append(jsonenc.String(c.b, answered.id), ',')
 	}
-	b = append(b, `"name":`...)
-	b = append(jsonenc.String(b, answered.name), ',')
-	b = append(b, p.parts...)
+	c.b = append(c.b, `"name":`...)
+	c.b = append(jsonenc.String(c.b, answered.name), ',')
+	c.b = append(c.b, p.parts...)
 	switch {
 	case len(p.media) == 0:
 	case c.m.version.three():
-		b = append(b, `,"parts":[`...)
-		b = append(append(b, p.media...), ']')
+		c.b = append(c.b, `,"parts":[`...)
+		c.b = append(append(c.b, p.media...), ']')
 	default:
 		if len(c.after) > 0 {
 			c.after = append(c.after, ',')
 		}
 		c.after = append(c.after, p.media...)
 	}
-	c.part(append(b, `}}`...))
+	c.b = append(c.b, `}}`...)
 }
 
 // media writes what follows the results.

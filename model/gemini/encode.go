@@ -205,6 +205,9 @@ func (e *encoder) result(m *message.Message) {
 
 // mime returns the type under which the service takes a media part, if it does.
 func (m *Model) mime(p message.Media) (string, bool) {
+	if len(p.Data) == 0 && p.URL == "" && p.ID == "" {
+		return "", false
+	}
 	mime, _, _ := strings.Cut(strings.ToLower(p.MIME), ";")
 	switch p.Kind {
 	case message.Image:
@@ -229,7 +232,7 @@ func (m *Model) media(p message.Media) []byte {
 	if address == "" {
 		address = p.URL
 	}
-	if !ok || len(p.Data) == 0 && address == "" {
+	if !ok {
 		return append(textStart(nil, m.instead(p)), '}')
 	}
 	if address != "" {
