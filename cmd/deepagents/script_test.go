@@ -150,21 +150,21 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// gone TEXT waits until no process has the text in its command line.
+// gone TEXT waits until no process of the script's directory has the text in its command line.
 func gone(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: gone TEXT")
 	}
 	var left string
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if left = running(args[0]); left == "" {
+		if left = running(args[0], ts.Getenv("WORK")); left == "" {
 			return
 		}
 	}
 	ts.Fatalf("still running: %s", left)
 }
 
-func running(text string) string {
+func running(text, dir string) string {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	if len(files) == 0 {
 		out, err := exec.Command("ps", "-A", "-o", "args=").Output()
@@ -180,7 +180,8 @@ func running(text string) string {
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		line := strings.ReplaceAll(string(b), "\x00", " ")
-		if err == nil && strings.Contains(line, text) {
+		cwd, cerr := os.Readlink(filepath.Join(filepath.Dir(f), "cwd"))
+		if err == nil && cerr == nil && strings.Contains(line, text) && strings.HasPrefix(cwd, dir) {
 			return f + ": " + line
 		}
 	}
