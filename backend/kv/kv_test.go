@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -371,4 +372,51 @@ func FuzzItem(f *testing.F) {
 			t.Fatalf("read back %q", got)
 		}
 	})
+}
+
+// TestTree walks the view that searches use, with more content than it keeps.
+func TestTree(t *testing.T) {
+	d, _ := with(t, map[string]string{"/d/x/deep": `{"content":"deep"}`, "/d/bad": `{"content":"%","encoding":"base64"}`, "/d/none": `{}`, "/d/x": `{"content":"both"}`})
+	ctx := t.Context()
+	big := strings.Repeat("0123456789abcdef", 1<<20)
+	for _, p := range []string{"/d/a", "/d/b", "/d/c"} {
+		write(ctx, t, d, p, big)
+	}
+	h, i, err := d.OpenDir(ctx, "/d")
+	if err != nil || i.Resolved != "/d" {
+		t.Fatalf("%+v, %v", i, err)
+	}
+	entries, err := h.Entries(ctx)
+	if err != nil || len(entries) != 6 {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		rc, i, err := h.Open(name)
+		if err != nil || i.Path != "/d/"+name || i.Size != int64(len(big)) {
+			t.Fatalf("%+v, %v", i, err)
+		}
+		if b, err := io.ReadAll(rc); err != nil || string(b) != big {
+			t.Errorf("%s has %d bytes, %v", name, len(b), err)
+		}
+	}
+	if _, _, err := h.Open("bad"); !errors.Is(err, driver.ErrContent) {
+		t.Errorf("Open of a broken file: %v", err)
+	}
+	for _, name := range []string{"none", "nope"} {
+		if _, _, err := h.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Open of %s: %v", name, err)
+		}
+	}
+	x, err := h.Dir("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rc, _, err := x.Open("deep"); err != nil || rc.Close() != nil {
+		t.Error(err)
+	}
+	for dir, want := range map[string]error{"/d/x": driver.ErrNotDir, "/nope": fs.ErrNotExist, "/": nil} {
+		if _, _, err := d.OpenDir(ctx, dir); !errors.Is(err, want) {
+			t.Errorf("OpenDir(%s): %v, want %v", dir, err, want)
+		}
+	}
 }

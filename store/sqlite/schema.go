@@ -66,8 +66,11 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 	info, err := os.Stat(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		// SQLite gives its other files the mode of this one.
-		f, err := os.OpenFile(s.file, os.O_RDWR|os.O_CREATE, 0o600)
+		// SQLite gives its other files the mode of this one. Only who made the file may close it here: that drops SQLite's locks.
+		f, err := os.OpenFile(s.file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -80,7 +83,12 @@ func (s *Store) prepare(ctx context.Context) error {
 		return fmt.Errorf("%w: give the path of a file", syscall.EISDIR)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: the path is not a regular file", ErrCorrupt)
-	case info.Size() == 0:
+	}
+	// SQLite would open a file that may only be read, and leave others beside it that nobody can write to.
+	if err := access(s.file); err != nil {
+		return fmt.Errorf("%w: the file must be readable and writable", err)
+	}
+	if info.Size() == 0 {
 		return nil
 	}
 	c, err := openConn(ctx, s.file, s.o.BusyTimeout, "mode=ro")
