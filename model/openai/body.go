@@ -172,41 +172,58 @@ func checkSchema(what string, raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// strict reports whether OpenAI enforces a schema: every object closed, every property required.
+// strict reports whether OpenAI can enforce a schema: every object closed, every property required, and no keyword that the
+// strict mode does not know.
 func strict(schema any) bool {
-	switch s := schema.(type) {
-	case map[string]any:
-		props, isObject := s["properties"].(map[string]any)
-		if isObject || s["type"] == "object" {
-			if s["additionalProperties"] != false {
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return false
+	}
+	for k, v := range s {
+		switch k {
+		case "properties", "$defs", "definitions":
+			m, ok := v.(map[string]any)
+			for _, sub := range m {
+				ok = ok && strict(sub)
+			}
+			if !ok {
 				return false
 			}
-			required, _ := s["required"].([]any)
-			for name := range props {
-				if !slices.Contains(required, any(name)) {
-					return false
-				}
+		case "anyOf":
+			list, ok := v.([]any)
+			for _, sub := range list {
+				ok = ok && strict(sub)
 			}
-		}
-		for k, v := range s {
-			if k == "properties" {
-				for _, p := range props {
-					if !strict(p) {
-						return false
-					}
-				}
-			} else if k != "enum" && k != "const" && k != "default" && !strict(v) {
+			if !ok {
 				return false
 			}
-		}
-	case []any:
-		for _, v := range s {
+		case "items":
 			if !strict(v) {
 				return false
 			}
+		case "type", "required", "additionalProperties", "enum", "const", "title", "description", "$ref", "$schema", "pattern", "format",
+			"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems":
+		default:
+			return false
 		}
 	}
-	return true
+	return closed(s)
+}
+
+// closed reports whether a schema is none of an object, or allows exactly the properties it requires.
+func closed(s map[string]any) bool {
+	props, isObject := s["properties"].(map[string]any)
+	kinds, _ := s["type"].([]any)
+	if !isObject && s["type"] != "object" && !slices.Contains(kinds, any("object")) {
+		return true
+	}
+	required, _ := s["required"].([]any)
+	for name := range props {
+		if !slices.Contains(required, any(name)) {
+			return false
+		}
+	}
+	return s["additionalProperties"] == false
 }
 
 func isStrict(raw json.RawMessage) bool {

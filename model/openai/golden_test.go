@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -174,6 +175,45 @@ func TestQuirks(t *testing.T) {
 				t.Errorf("want %s and no %s in\n%s", c.has, c.lost, got)
 			}
 		})
+	}
+}
+
+// TestStrict: only a schema that the API can enforce is sent as strict.
+func TestStrict(t *testing.T) {
+	const object = `{"type":"object","properties":{"a":%s},"required":["a"],"additionalProperties":false}`
+	for schema, want := range map[string]bool{
+		fmt.Sprintf(object, `{"type":"string","enum":["x"]}`):                         true,
+		fmt.Sprintf(object, `{"type":["string","null"],"description":"d"}`):           true,
+		fmt.Sprintf(object, fmt.Sprintf(object, `{"type":"integer"}`)):                true,
+		fmt.Sprintf(object, `{"type":"array","items":{"anyOf":[{"type":"number"}]}}`): true,
+		fmt.Sprintf(object, `{"type":"object"}`):                                      false,
+		fmt.Sprintf(object, `{"type":["object","null"]}`):                             false,
+		fmt.Sprintf(object, `{"type":"array","items":{"type":"object"}}`):             false,
+		fmt.Sprintf(object, `{"oneOf":[{"type":"string"}]}`):                          false,
+		fmt.Sprintf(object, `true`):                                                   false,
+		`{"type":"object","properties":{"a":{}},"additionalProperties":false}`:        false,
+	} {
+		for _, api := range apis {
+			r := hello()
+			r.Schema = json.RawMessage(schema)
+			if got := bytes.Contains(body(t, openai.Options{API: api}, r), []byte(`"strict":true`)); got != want {
+				t.Errorf("%s: %s is strict: %v", api, schema, got)
+			}
+		}
+	}
+}
+
+// TestBadSchemas are told before anything is sent.
+func TestBadSchemas(t *testing.T) {
+	for _, api := range apis {
+		for _, r := range []*model.Request{
+			{Tools: []model.Tool{{Name: "ls", Input: json.RawMessage(`{`)}}}, {Tools: []model.Tool{{Name: "ls", Input: json.RawMessage(`[]`)}}}, {Schema: json.RawMessage(`"x"`)},
+		} {
+			m, _ := hear(t, openai.Options{API: api})
+			if _, err := ask(t.Context(), m, r); kindOf(t, err).Kind != model.Invalid || !strings.Contains(err.Error(), "schema") {
+				t.Errorf("%s: %v", api, err)
+			}
+		}
 	}
 }
 

@@ -169,7 +169,6 @@ func (m *Model) clientOptions() []option.RequestOption {
 	}
 	opts := []option.RequestOption{
 		option.WithBaseURL(o.BaseURL), option.WithHTTPClient(client), option.WithMaxRetries(max(0, o.Retries)),
-		option.WithHeader("Accept", "text/event-stream"),
 	}
 	if o.Key != "" {
 		opts = append(opts, option.WithAPIKey(o.Key))
