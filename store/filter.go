@@ -145,7 +145,7 @@ func matchFields(got any, want map[string]any) bool {
 
 func matchOperators(got any, ops map[string]any) bool {
 	for name, want := range ops {
-		ok := false
+		var ok bool
 		switch name {
 		case "$eq":
 			ok = equal(got, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -87,8 +88,16 @@ func (e *entry) copy() store.Item {
 
 func (s *Store) refresh(e *entry, now time.Time, keep bool) {
 	if e.ttl > 0 && !keep && !s.o.KeepTTL {
-		e.expires.Store(now.Add(e.ttl).UnixNano())
+		e.expires.Store(end(now, e.ttl))
 	}
+}
+
+// end is when a time to live that starts now is over. One too long for the clock never is.
+func end(now time.Time, ttl time.Duration) int64 {
+	if n := now.UnixNano(); n <= math.MaxInt64-int64(ttl) {
+		return n + int64(ttl)
+	}
+	return math.MaxInt64
 }
 
 func (s *Store) snapshot() pmap.Map[*entry] {
@@ -141,7 +150,7 @@ func (s *Store) Put(ctx context.Context, ns store.Namespace, key string, value j
 		return store.Item{}, fmt.Errorf("%w: %q in %q", store.ErrConflict, key, []string(ns))
 	}
 	if e.ttl > 0 {
-		e.expires.Store(now.Add(e.ttl).UnixNano())
+		e.expires.Store(end(now, e.ttl))
 	}
 	s.version++
 	e.item.Version = strconv.FormatInt(s.version, 10)

@@ -75,6 +75,14 @@ func (x *session) get(ns store.Namespace, key string) (row, error) {
 	return r, err
 }
 
+// end is when a time to live that starts now is over. One too long for the clock never is.
+func (x *session) end(ttl int64) int64 {
+	if n := x.now.UnixNano(); n <= math.MaxInt64-ttl {
+		return n + ttl
+	}
+	return math.MaxInt64
+}
+
 // touch starts the time to live of items anew.
 func (x *session) touch(items []row) error {
 	for _, r := range items {
@@ -82,7 +90,7 @@ func (x *session) touch(items []row) error {
 			continue
 		}
 		// An item that was put again meanwhile has its own time.
-		err := x.exec("UPDATE items SET expires = ? WHERE id = ? AND version = ?", x.now.UnixNano()+r.ttl, r.id, number(r.Version))
+		err := x.exec("UPDATE items SET expires = ? WHERE id = ? AND version = ?", x.end(r.ttl), r.id, number(r.Version))
 		if err != nil {
 			return err
 		}
@@ -168,7 +176,7 @@ func (x *session) put(in *incoming) (store.Item, error) {
 		created, updated = p.created, max(now, p.created)
 	}
 	if in.ttl > 0 {
-		expires = now + int64(in.ttl)
+		expires = x.end(int64(in.ttl))
 	}
 	var version int64
 	if _, err := x.c.one(x.ctx, "UPDATE versions SET last = last + 1 RETURNING last", nil, []any{&version}); err != nil {

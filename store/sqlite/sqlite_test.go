@@ -153,11 +153,11 @@ func TestRefused(t *testing.T) {
 			for i := range 50 {
 				put(t, s, fmt.Sprint(i), `{"t":"`+strings.Repeat("x", 1000)+`"}`, store.PutOptions{})
 			}
-			b := []byte{}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if b, err = os.ReadFile(path); err != nil {
+			b, err := os.ReadFile(path)
+			if err != nil {
 				t.Fatal(err)
 			}
 			bad := c.edit(b)

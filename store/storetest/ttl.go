@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/deepagents-go/deepagents/store"
@@ -99,6 +100,8 @@ func ttlPut(f *fixture) {
 	}
 	f.clock.move(100 * time.Hour)
 	f.get("k", store.GetOptions{}, nil) // no time to live now
+	f.put("a", "k", `{}`, store.PutOptions{TTL: math.MaxInt64})
+	f.get("k", store.GetOptions{}, nil)
 	f.put("a", "k", `{}`, store.PutOptions{TTL: time.Minute})
 	f.put("a", "k", `{}`, store.PutOptions{TTL: -1})
 	f.clock.move(100 * time.Hour)
