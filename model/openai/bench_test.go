@@ -113,6 +113,19 @@ func longRequest(n int) *model.Request {
 	return r
 }
 
+// BenchmarkFirstBody builds the same when nothing is kept yet, as after a restart.
+func BenchmarkFirstBody(b *testing.B) {
+	for _, api := range apis {
+		b.Run(string(api), func(b *testing.B) {
+			r := longRequest(2000)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = ask(b.Context(), open(b, openai.Options{API: api, HTTPClient: &http.Client{Transport: nobody{}}}), r)
+			}
+		})
+	}
+}
+
 // BenchmarkBody builds the body of 2,000 messages as in a later turn of a run, when only the last two are new, and sends it to
 // nobody.
 func BenchmarkBody(b *testing.B) {

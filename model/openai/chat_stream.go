@@ -145,13 +145,14 @@ func (s *chatStream) event(data []byte) (bool, error) {
 	if c.Usage != nil {
 		s.usage = c.Usage
 	}
+	done := s.reason != "" && c.Usage != nil // nothing follows but the end, which some servers never send
 	switch s.reason {
 	case "error", "insufficient_system_resource":
 		return false, &model.Error{
 			Kind: model.Overloaded, Provider: s.m.o.Provider, Code: s.reason, Err: errors.New("the server gave the answer up"),
 		}
 	}
-	return false, nil
+	return done, nil
 }
 
 func (s *chatStream) choice(c *choice) {

@@ -55,6 +55,21 @@ func TestFirstDeltaAtOnce(t *testing.T) {
 	}
 }
 
+// TestNoEnd: a server that never ends the stream of a complete answer does not hold the reader.
+func TestNoEnd(t *testing.T) {
+	m := open(t, openai.Options{Timeout: -1, BaseURL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(first[openai.Chat] + "data: " + stopped + "\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1,\"total_tokens\":2}}\n\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))})
+	got, err := ask(t.Context(), m, hello())
+	if err != nil || got.Text() != "Hi" || got.Finish != string(model.Stop) || got.Usage == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestCancelAtAnyByte: the server sends that many bytes of an answer and no more; then the context ends.
 func TestCancelAtAnyByte(t *testing.T) {
 	for _, api := range apis {

@@ -44,6 +44,7 @@ func General() []Rule {
 		{Text: "range of input length should be", Kind: model.ContextOverflow},
 		{Text: "reduce the length of the messages", Kind: model.ContextOverflow},
 		{Text: "too large for model with", Kind: model.ContextOverflow},
+		{Text: "tokens must be reduced", Kind: model.ContextOverflow}, // more than a minute's limit: waiting does not help
 		{Status: http.StatusRequestEntityTooLarge, Kind: model.ContextOverflow},
 
 		// No money is not a matter of waiting.

@@ -35,6 +35,7 @@ func TestClassify(t *testing.T) {
 		{"Anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 200000 maximum"}}`, model.ContextOverflow, "invalid_request_error", ""},
 		{"Gemini", 400, `[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, model.ContextOverflow, "INVALID_ARGUMENT", ""},
 		{"OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 201000 tokens > 200000 maximum\"}}","provider_name":"X"}}}`, model.ContextOverflow, "", "prompt is too long"},
+		{"OpenAI, one request over the limit", 429, `{"error":{"message":"Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 40000. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`, model.ContextOverflow, "rate_limit_exceeded", ""},
 		{"too large", 413, ``, model.ContextOverflow, "", "413"},
 
 		{"OpenAI rate", 429, `{"error":{"message":"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`, model.RateLimited, "rate_limit_exceeded", ""},
