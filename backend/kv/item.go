@@ -141,12 +141,13 @@ const (
 	nextPage  = 500
 )
 
-// items yields the items of the namespace whose keys begin with a prefix and are paths, sorted. Pages are read one by one, so that
-// items that others remove meanwhile can hide one that is there.
+// items yields the items of the namespace whose keys begin with a prefix and are paths, sorted. Pages are read one by one and overlap
+// by one item, which shows when others removed items meanwhile: then an earlier page is read again, so that no item is missed that
+// was there all the time.
 func (a area) items(ctx context.Context, prefix string) iter.Seq2[store.Item, error] {
 	return func(yield func(store.Item, error) bool) {
 		last, limit := "", firstPage
-		for offset := 0; ; limit = nextPage {
+		for offset := 0; ; {
 			page, err := a.Search(ctx, a.ns, store.Query{KeyPrefix: prefix, Limit: limit, Offset: offset, KeepTTL: true})
 			if err == nil {
 				err = ctx.Err()
@@ -155,21 +156,27 @@ func (a area) items(ctx context.Context, prefix string) iter.Seq2[store.Item, er
 				yield(store.Item{}, err)
 				return
 			}
+			if offset > 0 && (len(page) == 0 || !page[0].Namespace.Equal(a.ns) || page[0].Key > last) {
+				offset = max(0, offset-limit)
+				continue
+			}
 			for _, i := range page {
 				if !i.Namespace.Equal(a.ns) {
 					return // deeper namespaces come after this one
 				}
-				if i.Key <= last || !nameable(i.Key) {
+				if i.Key <= last {
 					continue
 				}
 				last = i.Key
-				if !yield(i, nil) {
+				if nameable(i.Key) && !yield(i, nil) {
 					return
 				}
 			}
-			if offset += len(page); len(page) < limit {
+			if len(page) < limit {
 				return
 			}
+			offset += len(page) - 1
+			limit = nextPage
 		}
 	}
 }

@@ -293,6 +293,52 @@ func TestMany(t *testing.T) {
 	}
 }
 
+// moving is a store in which something happens after a search.
+type moving struct {
+	store.Store
+	after func(n int)
+	n     int
+}
+
+func (m *moving) Search(ctx context.Context, ns store.Namespace, q store.Query) ([]store.Item, error) {
+	out, err := m.Store.Search(ctx, ns, q)
+	m.n++
+	m.after(m.n)
+	return out, err
+}
+
+// TestMoving removes and adds items between the pages of a listing: what is there all the time is listed once.
+func TestMoving(t *testing.T) {
+	for _, add := range []bool{false, true} {
+		s := memory.New(memory.Options{})
+		want := ""
+		for i := range 700 {
+			item(t, s, space, fmt.Sprintf("/b/%03d", i), `{"content":"x"}`)
+			if i >= 300 {
+				want += fmt.Sprintf(" /b/%03d", i)
+			}
+		}
+		m := &moving{Store: s}
+		m.after = func(n int) {
+			for i := range 100 {
+				switch {
+				case n > 3:
+				case add:
+					item(t, s, space, fmt.Sprintf("/b/%03d-%d", i, n), `{"content":"x"}`)
+				default:
+					if err := s.Delete(t.Context(), space, fmt.Sprintf("/b/%03d", (n-1)*100+i)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		got := walk(t.Context(), t, newKV(t, kv.Options{Store: m}), "/b")
+		if !strings.HasSuffix(got, want) || strings.Count(got, "/b/500") != 1 {
+			t.Errorf("add %v: walked %d bytes of names that do not end with the %d wanted", add, len(got), len(want))
+		}
+	}
+}
+
 // faulty is a store whose batches fail after some operations.
 type faulty struct {
 	store.Store
