@@ -7,5 +7,5 @@
 // nothing is empty, nothing unknown is there. A request that breaks a rule is refused with status 400 in the dialect's form. What
 // the rules are, and that the real services accept what this one accepts, rests on their documentation: no live service was asked.
 //
-// A dialect is one file: a value that implements dialect, added to the list in dialects.
+// A dialect is a file or two: a value that implements dialect, added to the list in dialects.
 package wire
