@@ -112,6 +112,7 @@ func (a *app) root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("deepagents {{.Version}}\n")
-	root.AddCommand(a.runCommand(), a.resumeCommand(), a.mcpCommand(), a.toolCommand(), a.threadsCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.resumeCommand(), a.mcpCommand(), a.toolCommand(), a.threadsCommand(), a.doctorCommand(), a.versionCommand(),
+		a.demoCommand(), a.modelsCommand())
 	return root
 }

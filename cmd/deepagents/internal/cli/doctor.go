@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -33,7 +32,7 @@ type check struct {
 func Doctor(ctx context.Context, o DoctorOptions, out io.Writer, asJSON bool) error {
 	checks := []check{
 		{"version", "ok", fmt.Sprintf("%s (%s, %s/%s)", o.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)},
-		{"models", "ok", strings.Join(slices.Sorted(maps.Keys(Catalog())), ", ")},
+		{"models", "ok", providerNames()},
 		checkModel(ctx, o.Model),
 		{"backends", "ok", BackendDisk + ", " + BackendState},
 		{"sandboxes", "ok", SandboxNone + " (level none: commands run on this machine and nothing confines them)"},

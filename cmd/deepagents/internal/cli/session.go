@@ -67,13 +67,13 @@ type Again struct {
 func (a Again) Resume(id string) string {
 	s := "deepagents resume " + id
 	if a.Data != "" {
-		s += " --data " + quote(a.Data)
+		s += " --data " + Quote(a.Data)
 	}
 	return s
 }
 
-// quote makes a word of a POSIX shell of a text.
-func quote(s string) string {
+// Quote makes a word of a POSIX shell of a text.
+func Quote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
 		return s
 	}

@@ -16,27 +16,26 @@ import (
 	"github.com/deepagents-go/deepagents/backend/statefs"
 	"github.com/deepagents-go/deepagents/middleware/filesystem"
 	"github.com/deepagents-go/deepagents/model"
-	"github.com/deepagents-go/deepagents/model/script"
+	"github.com/deepagents-go/deepagents/model/providers"
 	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/sandbox"
 	"github.com/deepagents-go/deepagents/sandbox/host"
 )
 
-// Catalog returns the models of this build.
-func Catalog() model.Catalog {
-	return model.Catalog{
-		"script": func(_ context.Context, name string, _ model.OpenOptions) (model.Model, error) {
-			return script.Open(name)
-		},
-	}
+// OpenModel opens a model by its spec. No spec at all, or no key for it, is exit code 3, a spec that cannot be opened is 2.
+func OpenModel(ctx context.Context, spec string) (model.Model, error) {
+	return OpenModelWith(ctx, spec, model.OpenOptions{})
 }
 
-// OpenModel opens a model by its spec. No spec at all is exit code 3, a spec that cannot be opened is 2.
-func OpenModel(ctx context.Context, spec string) (model.Model, error) {
+// OpenModelWith is [OpenModel] with options.
+func OpenModelWith(ctx context.Context, spec string, o model.OpenOptions) (model.Model, error) {
 	if spec == "" {
 		return nil, &ExitError{ExitAuth, errors.New("no model: give --model provider:model or --model script:FILE, or set DEEPAGENTS_MODEL")}
 	}
-	m, err := Catalog().Open(ctx, spec, model.OpenOptions{})
+	m, err := providers.Open(ctx, spec, o)
+	if errors.Is(err, model.ErrAuth) {
+		return nil, &ExitError{ExitAuth, err}
+	}
 	if err != nil {
 		return nil, Usage(err)
 	}
