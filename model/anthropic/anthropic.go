@@ -36,6 +36,9 @@ type Options struct {
 	MaxTokens int
 	// NoCache leaves out the mark at the end of the conversation. Marks of [message.Text] are sent all the same.
 	NoCache bool
+	// MarkBlock puts that mark on the last block instead of on the request, for services that do not know the latter (Bedrock,
+	// Vertex AI).
+	MarkBlock bool
 	// Timeout is the longest silence: until the response begins, and between two pieces of it. 0 means 5 minutes, less than 0
 	// no limit.
 	Timeout time.Duration

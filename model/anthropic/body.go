@@ -53,7 +53,7 @@ func (m *Model) body(r *model.Request) ([]byte, error) {
 		return nil, err
 	}
 	limit := maxMarks
-	if !m.o.NoCache {
+	if !m.o.NoCache && !m.o.MarkBlock {
 		b.raw(cacheMark)
 		limit--
 	}
@@ -208,6 +208,9 @@ func (b *builder) messages(msgs []*message.Message) {
 	b.m.cache.Each(msgs, own, func(m *message.Message, p piece) { b.message(b.unique(m, p)) })
 	if b.role != 'u' && len(msgs) > 0 {
 		b.message(piece{blocks: textBlock(nil, goOn)})
+	}
+	if last := len(b.b) - 1; b.role != 0 && b.m.o.MarkBlock && !b.m.o.NoCache && !slices.Contains(b.marks, last) {
+		b.marks = append(b.marks, last)
 	}
 	b.close()
 	b.raw(`]`)

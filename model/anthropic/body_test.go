@@ -183,6 +183,25 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
+// TestMarkBlock: the mark at the end stands on the last block, once, and counts.
+func TestMarkBlock(t *testing.T) {
+	const mark = `,"cache_control":{"type":"ephemeral"}`
+	m := open(t, anthropic.Options{MarkBlock: true})
+	for name, want := range map[string]int{"plain": 1, "tools": 1, "cache marks": 4} {
+		r := conversations()[name]
+		body, err := m.Body(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkRequest(body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := strings.Count(string(body), mark); n != want || !strings.Contains(string(body), mark+`}]}],"max_tokens"`) {
+			t.Errorf("%s: %d marks, want %d with one at the end:\n%s", name, n, want, body)
+		}
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	m, _ := serve(t, events(begin, end), anthropic.Options{})
 	for name, r := range map[string]*model.Request{
@@ -200,6 +219,7 @@ func TestBadRequests(t *testing.T) {
 func TestAnyConversation(t *testing.T) {
 	models := []*anthropic.Model{
 		open(t, anthropic.Options{}), open(t, anthropic.Options{Model: "claude-opus-4-7"}), open(t, anthropic.Options{NoCache: true, Model: "kimi"}),
+		open(t, anthropic.Options{MarkBlock: true, Model: "us.anthropic.claude-opus-4-6-v1:0"}),
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRequest(t)

@@ -3,7 +3,6 @@ package providers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -157,7 +156,9 @@ func (r row) open(ctx context.Context, provider, name string, o Options, client 
 			Model: name, Provider: provider, BaseURL: base, Key: key, Headers: headers, Timeout: o.Timeout, Retries: o.Retries, HTTPClient: client,
 		})
 	case Vertex:
-		m, err = openVertex(ctx, provider, name, base, key, headers, o, client)
+		m, err = cloud{provider, name, base, headers, o, client}.vertex(ctx, key)
+	case Bedrock:
+		m, err = cloud{provider, name, base, headers, o, client}.bedrock(ctx, key)
 	case Script:
 	}
 	if err != nil {
@@ -218,7 +219,7 @@ func (r row) base(provider string, o Options) (string, error) {
 		}
 		return base, nil
 	}
-	if r.baseURL == "" && r.dialect != Vertex {
+	if r.baseURL == "" && len(r.baseVars) > 0 {
 		return "", &model.SpecError{Spec: provider, Text: fmt.Sprintf("%s: no address: set %s", provider, strings.Join(r.baseVars, " or "))}
 	}
 	return r.baseURL, nil
@@ -267,30 +268,6 @@ func openRouterBody() map[string]any {
 		return nil
 	}
 	return map[string]any{"provider": map[string]any{"ignore": []string{"azure"}}}
-}
-
-// openVertex opens a model of Google's platform with the credentials of the environment.
-func openVertex(ctx context.Context, provider, name, base, key string, headers map[string]string, o Options, client *http.Client) (model.Model, error) {
-	project := os.Getenv("GOOGLE_CLOUD_PROJECT")
-	location := cmp.Or(os.Getenv("GOOGLE_CLOUD_LOCATION"), os.Getenv("GOOGLE_CLOUD_REGION"))
-	if project != "" {
-		key = o.APIKey
-	}
-	if project == "" && key == "" {
-		return nil, &model.Error{Kind: model.Auth, Provider: provider, Err: errors.New(
-			"no project: set GOOGLE_CLOUD_PROJECT (and GOOGLE_CLOUD_LOCATION), or GOOGLE_API_KEY; a key of Google AI Studio goes with google_genai:" + name,
-		)}
-	}
-	if strings.HasPrefix(name, "claude") {
-		return nil, &model.SpecError{Spec: provider + ":" + name, Text: "Claude on Vertex AI is not in this build: use anthropic:" + name}
-	}
-	if key != "" {
-		project, location = "", ""
-	}
-	return gemini.New(ctx, gemini.Options{
-		Model: name, Provider: provider, BaseURL: base, Key: key, Vertex: true, Project: project, Location: location,
-		Headers: headers, Timeout: o.Timeout, Retries: o.Retries, HTTPClient: client,
-	})
 }
 
 // defaults fills the settings of requests.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func remote() []providers.Info {
 	var rows []providers.Info
 	for _, p := range providers.List() {
-		if p.Dialect != providers.Script && p.Dialect != providers.Vertex {
+		if p.Dialect != providers.Script && p.Dialect != providers.Vertex && p.Dialect != providers.Bedrock {
 			rows = append(rows, p)
 		}
 	}
@@ -161,7 +161,7 @@ func TestMissingKeys(t *testing.T) {
 		}
 	}
 	_, err := providers.Open(t.Context(), "vertex:gemini-3-pro", providers.Options{})
-	if !errors.Is(err, model.ErrAuth) || !strings.Contains(err.Error(), "GOOGLE_CLOUD_PROJECT") || !strings.Contains(err.Error(), "google_genai:gemini-3-pro") {
+	if !errors.Is(err, model.ErrAuth) || !strings.Contains(err.Error(), "GOOGLE_CLOUD_PROJECT") || !strings.Contains(err.Error(), "google_genai") {
 		t.Errorf("vertex: error %v", err)
 	}
 	m, err := providers.Open(t.Context(), "vertex:gemini-3-pro", providers.Options{APIKey: "k"})
@@ -192,9 +192,10 @@ func TestSplit(t *testing.T) {
 		"grok-4":                    "xai grok-4",
 		"sonar-pro":                 "perplexity sonar-pro",
 		"solar-1":                   "error: upstage is not in this build",
-		"anthropic.claude-v2":       "error: bedrock is not in this build",
+		"anthropic.claude-v2":       "bedrock anthropic.claude-v2",
 		"ibm:granite":               "error: ibm is not in this build",
-		"bedrock-converse:x":        "error: bedrock_converse is not in this build",
+		"Bedrock-Converse:x":        "bedrock x",
+		"azure_ai:x":                "error: azure_ai is not in this build",
 		"foo":                       "error: cannot be told from its name",
 		"foo:bar":                   "error: unknown model provider \"foo\"",
 		"openai:":                   "error: no model after the colon",
@@ -208,7 +209,7 @@ func TestSplit(t *testing.T) {
 			if !errors.As(err, &e) || e.Spec != spec || !strings.Contains(err.Error(), text) {
 				t.Errorf("%q: error %v, want one with %q", spec, err, text)
 			}
-			if !strings.HasSuffix(spec, "openai:") && err != nil && !strings.Contains(err.Error(), "anthropic, azure_openai, cohere") {
+			if !strings.HasSuffix(spec, "openai:") && err != nil && !strings.Contains(err.Error(), "anthropic, azure_openai, bedrock, cohere") {
 				t.Errorf("%q: %v does not list what there is", spec, err)
 			}
 		} else if err != nil || p+" "+m != want {
@@ -222,14 +223,14 @@ func TestTable(t *testing.T) {
 	var got []string
 	for _, p := range providers.List() {
 		got = append(got, p.Name)
-		if p.Dialect != providers.Script && p.Dialect != providers.Vertex && p.BaseURL == "" && len(p.BaseVars) == 0 {
+		if !strings.Contains("script vertex bedrock", string(p.Dialect)) && p.BaseURL == "" && len(p.BaseVars) == 0 {
 			t.Errorf("%s has no address", p.Name)
 		}
 		if strings.HasPrefix(p.BaseURL, "http://") != p.Local {
 			t.Errorf("%s: %s, local %v", p.Name, p.BaseURL, p.Local)
 		}
 	}
-	want := strings.Fields("anthropic azure_openai cohere deepseek fireworks google_genai groq lmstudio mistralai nvidia ollama openai " +
+	want := strings.Fields("anthropic azure_openai bedrock cohere deepseek fireworks google_genai groq lmstudio mistralai nvidia ollama openai " +
 		"openrouter perplexity script together vertex vllm xai")
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -16,7 +16,9 @@ const (
 	Gemini    Dialect = "gemini"    // Google Gemini
 	// Vertex is Gemini, or Anthropic for names that begin with claude, with Google's credentials.
 	Vertex Dialect = "vertex"
-	Script Dialect = "script" // a file, no network
+	// Bedrock is Anthropic with the credentials of Amazon's cloud.
+	Bedrock Dialect = "bedrock"
+	Script  Dialect = "script" // a file, no network
 )
 
 // row is a provider.
@@ -52,7 +54,8 @@ func table() map[string]row {
 			dialect: Gemini, baseURL: "https://generativelanguage.googleapis.com", baseVars: []string{"GOOGLE_GEMINI_BASE_URL"},
 			keys: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"},
 		},
-		"vertex": {dialect: Vertex, keys: []string{"GOOGLE_API_KEY"}, optional: true},
+		"vertex":  {dialect: Vertex, keys: []string{"GOOGLE_API_KEY"}, optional: true},
+		"bedrock": {dialect: Bedrock, keys: []string{"AWS_BEARER_TOKEN_BEDROCK"}, optional: true},
 		"azure_openai": {
 			dialect: Responses, baseVars: []string{"AZURE_OPENAI_ENDPOINT"}, keys: []string{"AZURE_OPENAI_API_KEY"}, keyHeader: "Api-Key",
 		},
@@ -119,14 +122,13 @@ func aliases() map[string]string {
 		"azure": "azure_openai", "mistral": "mistralai", "google": "google_genai", "gemini": "google_genai", "lm_studio": "lmstudio",
 		"google_vertexai": "vertex", "vertexai": "vertex", "google_anthropic_vertex": "vertex", "anthropic_vertex": "vertex",
 		"fireworksai": "fireworks", "togetherai": "together",
+		"amazon_bedrock": "bedrock", "anthropic_bedrock": "bedrock", "aws": "bedrock", "bedrock_converse": "bedrock",
 	}
 }
 
 // unshipped are providers that are known elsewhere and not here.
 func unshipped() []string {
-	return []string{
-		"amazon_bedrock", "anthropic_bedrock", "aws", "azure_ai", "bedrock", "bedrock_converse", "huggingface", "ibm", "upstage",
-	}
+	return []string{"azure_ai", "huggingface", "ibm", "upstage"}
 }
 
 // beginnings tell the provider of a model's bare name. The first that fits counts; case does not.
