@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -285,5 +287,32 @@ func TestStateIsTheDefaultBackend(t *testing.T) {
 		if s.Name == "execute" {
 			t.Error("there is an execute tool without a sandbox")
 		}
+	}
+}
+
+// TestDenialThroughALink counts a refusal that only the resolved path deserves like any other.
+func TestDenialThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("KEY=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".env", filepath.Join(dir, "settings")); err != nil {
+		t.Skip("no links here:", err)
+	}
+	d, err := disk.New(dir, disk.Options{StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	a, err := deepagents.New(deepagents.Config{
+		Backend: d, Advisory: deepagents.DefaultDenies(), Mode: policy.EditMode,
+		Model: script.New(script.Line{ToolCalls: []script.ToolCall{{ID: "1", Name: "read_file", Args: json.RawMessage(`{"file_path":"/settings"}`)}}}, script.Line{Text: "done"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := a.Run(t.Context(), agent.Input{Text: "go"})
+	if err != nil || res.ExitCode != 4 || len(res.Denials) != 1 {
+		t.Errorf("%v, exit code %d, denials %+v", err, res.ExitCode, res.Denials)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deepagents-go/deepagents/agent"
 	"github.com/deepagents-go/deepagents/message"
 	"github.com/deepagents-go/deepagents/model/script"
+	"github.com/deepagents-go/deepagents/policy"
 	"github.com/deepagents-go/deepagents/run"
 	"github.com/deepagents-go/deepagents/state"
 	"github.com/deepagents-go/deepagents/thread"
@@ -291,5 +292,40 @@ func TestEndlessJump(t *testing.T) {
 	}}}}, say("never"))
 	if _, err := r.try(agent.Input{Text: "a"}); err == nil || !strings.Contains(err.Error(), "jumps") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestQuestionsInCallOrder lists the questions of parallel calls in the order of the calls, whichever asked first.
+func TestQuestionsInCallOrder(t *testing.T) {
+	second := make(chan struct{})
+	ask := fn("ask", tool.Hints{ReadOnly: true}, func(ctx context.Context, args map[string]any) (tool.Result, error) {
+		if args["name"] == "first" {
+			<-second
+		}
+		got, err := run.Interrupt[string](ctx, run.Question{Kind: "input", Value: args["name"]})
+		if args["name"] == "second" {
+			close(second)
+		}
+		return tool.Text(got), err
+	})
+	r := newRig(t, agent.Config{Tools: []tool.Tool{ask}}, calls(call("z", "ask", map[string]any{"name": "first"}), call("a", "ask", map[string]any{"name": "second"})))
+	res := r.run(agent.Input{Text: "a"})
+	var asked []string
+	for _, q := range res.Interrupts {
+		asked = append(asked, string(q.Value))
+	}
+	equal(t, "questions", asked, []string{`"first"`, `"second"`})
+}
+
+// TestFailAsksNamesTheFix counts the refusal that ended a run among its denials.
+func TestFailAsksNamesTheFix(t *testing.T) {
+	r := newRig(t, agent.Config{Tools: []tool.Tool{acts(textTool("w"))}, Policy: policy.Judges{policy.AskMode}},
+		calls(call("1", "w", map[string]any{"write": "/a"})))
+	res, err := r.try(agent.Input{Text: "a"}, agent.WithOnAsk(agent.FailAsks))
+	if !errors.Is(err, policy.ErrDenied) || res.ExitCode != 4 {
+		t.Fatalf("error %v, exit code %d", err, res.ExitCode)
+	}
+	if len(res.Denials) != 1 || res.Denials[0].Fix != "--mode edit" {
+		t.Errorf("denials %+v", res.Denials)
 	}
 }

@@ -364,6 +364,7 @@ func (x *execution) execute(ctx context.Context, step int, j *job, base state.St
 		return x.abort(step, j, err)
 	case sc.refusal() != nil:
 		closeBody(res)
+		x.s.noteDenial(*denial(j, inv.denied, err))
 		return x.abort(step, j, unasked(sc.refusal(), inv.denied, err))
 	}
 	kind, failure := thread.OK, err
@@ -374,6 +375,9 @@ func (x *execution) execute(ctx context.Context, step int, j *job, base state.St
 	}
 	if res.Status == message.Error {
 		kind = thread.Failed
+	}
+	if inv.denied == nil {
+		inv.denied = res.Denied
 	}
 	if inv.denied != nil || errors.Is(err, policy.ErrDenied) {
 		kind = thread.Denied
@@ -481,6 +485,13 @@ func denial(j *job, d *policy.DeniedError, err error) *thread.Denial {
 		reason = d.Error()
 	}
 	return &thread.Denial{Name: j.call.Name, Args: j.call.Args, Reason: reason, Fix: d.Verdict.Fix, By: d.Verdict.Rule}
+}
+
+// noteDenial counts a refused call that has no result.
+func (s *session) noteDenial(d thread.Denial) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denials = append(s.denials, d)
 }
 
 // note keeps the run's account of denials and changed files. A later call that does the same with success makes up for a denial.

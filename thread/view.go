@@ -1,9 +1,11 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -114,20 +116,70 @@ func (v *View) Bind(ns string, schema *state.Schema) (*Space, error) {
 	return s, nil
 }
 
-// Open returns all questions without an answer, those of the main agent first, then by namespace.
+// Open returns all questions without an answer, in the order of the calls that wait for them, those of a sub-agent in the place
+// of the call that runs it, and those of one call in the order in which they were asked.
 func (v *View) Open() []OpenInterrupt {
-	names := make([]string, 0, len(v.spaces))
-	for ns := range v.spaces {
-		names = append(names, ns)
+	type ranked struct {
+		rank []int
+		OpenInterrupt
 	}
-	slices.Sort(names)
-	var out []OpenInterrupt
-	for _, ns := range names {
-		for _, i := range v.spaces[ns].Open() {
-			out = append(out, OpenInterrupt{NS: ns, Interrupt: i})
+	var all []ranked
+	for ns, s := range v.spaces {
+		prefix := v.ranks(ns)
+		order := s.callOrder()
+		for n, i := range s.Open() {
+			all = append(all, ranked{append(slices.Clone(prefix), rank(order, i.Task), n), OpenInterrupt{NS: ns, Interrupt: i}})
 		}
 	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(slices.Compare(a.rank, b.rank), strings.Compare(a.NS, b.NS), strings.Compare(a.ID, b.ID))
+	})
+	out := make([]OpenInterrupt, len(all))
+	for i, r := range all {
+		out[i] = r.OpenInterrupt
+	}
+	if len(out) == 0 {
+		return nil
+	}
 	return out
+}
+
+// ranks returns, for each task on the way to a namespace, the position of its call.
+func (v *View) ranks(ns string) []int {
+	var out []int
+	at := ""
+	for _, task := range Path(ns) {
+		out = append(out, rank(v.Space(at).callOrder(), task))
+		at = Child(at, task)
+	}
+	return out
+}
+
+// rank is the position of a task among the calls of a message; hooks and unknown tasks come last.
+func rank(order map[string]int, task string) int {
+	if n, ok := order[task]; ok {
+		return n
+	}
+	return math.MaxInt
+}
+
+// callOrder maps the tasks of the last message that calls tools to their positions.
+func (s *Space) callOrder() map[string]int {
+	if !s.bound {
+		return nil
+	}
+	for _, m := range slices.Backward(state.Messages.In(s.State).Slice()) {
+		calls := m.Calls()
+		if len(calls) == 0 {
+			continue
+		}
+		order := make(map[string]int, len(calls))
+		for i, c := range calls {
+			order[m.ID+"."+c.ID] = i
+		}
+		return order
+	}
+	return nil
 }
 
 // Waiting reports whether a task waits for an answer: its own question has none, or none of the questions of the sub-agent that

@@ -75,6 +75,9 @@ type Result struct {
 	Update []state.Update
 	// Status is Success when empty.
 	Status message.Status
+	// Denied says that a rule inside the tool refused the call, which Parts tell in the tool's own words. The run counts it as a
+	// denial.
+	Denied *policy.DeniedError
 }
 
 // Text returns a successful result with one text.

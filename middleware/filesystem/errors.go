@@ -198,7 +198,9 @@ func fail(ctx context.Context, name, path string, err error) (tool.Result, error
 	case errors.Is(err, run.ErrInterrupted), tool.IsFatal(err):
 		return tool.Result{}, err
 	}
-	return failed(errorText(name, path, err)), nil
+	res := failed(errorText(name, path, err))
+	errors.As(err, &res.Denied)
+	return res, nil
 }
 
 // failed is an error result with a text that is no format.
