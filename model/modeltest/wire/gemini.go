@@ -110,7 +110,7 @@ func (gemini) decode(r *http.Request, body []byte) (*call, error) {
 	_, name, _ := strings.Cut(r.URL.Path, "/models/")
 	name, method, _ := strings.Cut(name, ":")
 	if _, err := fmt.Sscanf(name, "gemini-%d", &q.version); err != nil && strings.HasPrefix(name, "gemini-") {
-		return nil, fmt.Errorf("model %q is not found", name)
+		q.version = 3 // gemini-flash-latest
 	}
 	if err := q.check(r); err != nil {
 		return nil, err
