@@ -326,6 +326,25 @@ func TestNoStream(t *testing.T) {
 	}
 }
 
+// TestCancelAtAnyByte: the context ends after any byte of the answer.
+func TestCancelAtAnyByte(t *testing.T) {
+	whole := stream(everything...)
+	for at := 0; at < len(whole)-4; at += 61 {
+		ctx, cancel := context.WithCancel(t.Context())
+		m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, whole[:at])
+			_ = http.NewResponseController(w).Flush()
+			cancel()
+			<-r.Context().Done()
+		}, anthropic.Options{})
+		var e *model.Error
+		if got, err := ask(ctx, m, hello); !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Retryable() || got.Finish != "" {
+			t.Fatalf("cancelled at %d: error %v, finish %q", at, err, got.Finish)
+		}
+	}
+}
+
 func TestSilence(t *testing.T) {
 	m, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -35,9 +35,9 @@ func (m *Model) Stream(ctx context.Context, r *model.Request) iter.Seq2[model.De
 			yield(model.Delta{}, err)
 			return
 		}
+		defer res.Body.Close()
 		res.Body = watch.Reader(res.Body)
 		dec := ssestream.NewDecoder(res)
-		defer func() { _ = dec.Close() }()
 		s := stream{m: m, ctx: ctx, dec: dec, yield: yield, blocks: make(map[int]*block)}
 		if s.run() {
 			drain(dec, cancel)
@@ -49,7 +49,7 @@ func (m *Model) Stream(ctx context.Context, r *model.Request) iter.Seq2[model.De
 func drain(dec ssestream.Decoder, cancel func()) {
 	timer := time.AfterFunc(time.Second, cancel)
 	defer timer.Stop()
-	for dec.Next() { //nolint:revive // nothing more is meant to come
+	for dec.Next() { // nothing more is meant to come
 	}
 }
 
@@ -110,7 +110,7 @@ func (m *Model) checkType(ctx context.Context, res *http.Response) error {
 // stream turns events into deltas.
 type stream struct {
 	m      *Model
-	ctx    context.Context //nolint:containedctx // of one request
+	ctx    context.Context // of one request
 	dec    ssestream.Decoder
 	yield  func(model.Delta, error) bool
 	blocks map[int]*block

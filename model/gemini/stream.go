@@ -147,11 +147,10 @@ func isError(data []byte) bool {
 // stream turns chunks into deltas.
 type stream struct {
 	m      *Model
-	ctx    context.Context //nolint:containedctx // of one request
+	ctx    context.Context // of one request
 	yield  func(model.Delta, error) bool
 	id     string
 	calls  int
-	usage  message.Usage
 	counts usage
 	finish model.Finish
 }
