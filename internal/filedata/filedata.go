@@ -162,20 +162,19 @@ func (d Data) stored() any {
 
 // UnmarshalJSON decodes both forms of content. A null where a text belongs is as good as no field.
 func (d *Data) UnmarshalJSON(raw []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	fields, err := fields(raw)
+	if err != nil {
 		return fmt.Errorf("a file must be a JSON object: %w", err)
 	}
 	if fields == nil {
 		return fmt.Errorf("a file must be a JSON object, got null")
 	}
 	var out Data
-	var err error
-	raw, ok := fields["content"]
+	content, ok := fields["content"]
 	if !ok {
 		return &NoContentError{Fields: slices.Sorted(maps.Keys(fields))}
 	}
-	if out.Content, out.lines, err = decodeContent(raw); err != nil {
+	if out.Content, out.lines, err = decodeContent(content); err != nil {
 		return err
 	}
 	var encoding string
@@ -197,6 +196,12 @@ func (d *Data) UnmarshalJSON(raw []byte) error {
 	}
 	if delete(fields, "content"); len(fields) > 0 {
 		out.Extra = fields
+	}
+	for name, v := range out.Extra {
+		if v[0] == '"' && !json.Valid(v) {
+			return fmt.Errorf("field %q of a file is not valid JSON", name)
+		}
+		out.Extra[name] = bytes.Clone(v) // not a part of raw
 	}
 	*d = out
 	return nil
@@ -221,7 +226,7 @@ func decodeContent(raw json.RawMessage) (s string, lines bool, err error) {
 		return "", false, errors.New(notContent(t))
 	}
 	if raw[0] == '"' {
-		err = json.Unmarshal(raw, &s)
+		s, err = unquote(raw)
 		return s, false, err
 	}
 	var items []json.RawMessage
