@@ -83,7 +83,11 @@ func (a *answers) line(ctx context.Context) (string, error) {
 		go func() {
 			defer close(a.lines)
 			for s := bufio.NewScanner(a.in); s.Scan(); {
-				a.lines <- s.Text()
+				select {
+				case a.lines <- s.Text():
+				case <-ctx.Done():
+					return
+				}
 			}
 		}()
 	}
