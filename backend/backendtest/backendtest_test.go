@@ -388,3 +388,12 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 }
+
+func TestReadOnly(t *testing.T) {
+	files := map[string]string{"/a.txt": "one\ntwo\n", "/d/b.py": "two\r\n", "/d/e/c": "", "/d-f/g.md": "# G\n"}
+	fsys := fstest.MapFS{}
+	for p, text := range files {
+		fsys[p[1:]] = &fstest.MapFile{Data: []byte(text), ModTime: time.Unix(1, 0)}
+	}
+	backendtest.ReadOnly(t, driver.FromFS(fsys), files)
+}

@@ -51,8 +51,9 @@ type limited struct {
 
 func skip(r io.Reader, n int64) error {
 	if s, ok := r.(io.Seeker); ok {
-		_, err := s.Seek(n, io.SeekStart)
-		return err
+		if _, err := s.Seek(n, io.SeekStart); err == nil {
+			return nil
+		} // embed.FS and others cannot seek beyond the end; reading gets there
 	}
 	if _, err := io.CopyN(io.Discard, r, n); err != nil && !errors.Is(err, io.EOF) {
 		return err
