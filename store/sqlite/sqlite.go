@@ -90,28 +90,21 @@ func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {
 		close(s.closed)
-		w := <-s.w
-		rs := make([]*conn, readers)
-		for i := range rs {
-			rs[i] = <-s.r
+		errs := []error{explain((<-s.w).close())}
+		for range readers {
+			errs = append(errs, explain((<-s.r).close()))
 		}
-		s.w <- w
-		for _, r := range rs {
-			s.r <- r
-		}
-		err = s.shut()
+		err = errors.Join(errs...)
 	})
 	return err
 }
 
-// shut closes the connections that nobody uses.
+// shut closes what an Open that failed has opened.
 func (s *Store) shut() error {
 	var errs []error
 	for _, pool := range []chan *conn{s.r, s.w} {
 		for len(pool) > 0 {
-			if c := <-pool; c != nil {
-				errs = append(errs, explain(c.close()))
-			}
+			errs = append(errs, explain((<-pool).close()))
 		}
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -203,4 +204,35 @@ func TestBusy(t *testing.T) {
 	}
 	release()
 	put(t, s, "k", `{"v":2}`, store.PutOptions{})
+}
+
+// TestCloseWhileBusy closes a store that many use: calls end well or say that it is closed.
+func TestCloseWhileBusy(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "k", `{}`, store.PutOptions{})
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			for err := error(nil); !errors.Is(err, fs.ErrClosed); {
+				if i%2 == 0 {
+					_, err = s.Get(t.Context(), store.Namespace{"a"}, "k", store.GetOptions{})
+				} else {
+					_, err = s.Put(t.Context(), store.Namespace{"a"}, "k", json.RawMessage(`{}`), store.PutOptions{})
+				}
+				if err != nil && !errors.Is(err, fs.ErrClosed) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
 }
