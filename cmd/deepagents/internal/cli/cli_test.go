@@ -16,7 +16,9 @@ import (
 	"github.com/deepagents-go/deepagents/thread/memory"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) // of Google's SDK, from init
+}
 
 // dying is a store whose process dies when a run would record its end.
 type dying struct{ thread.Store }
