@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/deepagents-go/deepagents"
+	"github.com/deepagents-go/deepagents/model/providers"
 	"github.com/deepagents-go/deepagents/sandbox/host"
 )
 
@@ -34,6 +36,7 @@ func Doctor(ctx context.Context, o DoctorOptions, out io.Writer, asJSON bool) er
 		{"version", "ok", fmt.Sprintf("%s (%s, %s/%s)", o.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		{"models", "ok", providerNames()},
 		checkModel(ctx, o.Model),
+		checkLocal(ctx),
 		{"backends", "ok", BackendDisk + ", " + BackendState},
 		{"sandboxes", "ok", SandboxNone + " (level none: commands run on this machine and nothing confines them)"},
 		checkProgram("shell", host.DefaultShell),
@@ -68,6 +71,23 @@ func checkModel(ctx context.Context, spec string) check {
 		return check{"model", "error", err.Error()}
 	}
 	return check{"model", "ok", m.Name()}
+}
+
+// checkLocal asks the addresses of local model servers, for a second at most.
+func checkLocal(ctx context.Context) check {
+	const name, shown = "local models", 5
+	var servers []string
+	for _, f := range providers.Detect(ctx) {
+		models := strings.Join(f.Models[:min(len(f.Models), shown)], ", ")
+		if more := len(f.Models) - shown; more > 0 {
+			models += fmt.Sprintf(" and %d more", more)
+		}
+		servers = append(servers, fmt.Sprintf("%s at %s (%s)", f.Provider, f.BaseURL, cmp.Or(models, "no models")))
+	}
+	if len(servers) == 0 {
+		return check{name, "missing", "no server of ollama, lmstudio or vllm answers"}
+	}
+	return check{name, "ok", strings.Join(servers, "; ")}
 }
 
 func checkProgram(name, program string) check {

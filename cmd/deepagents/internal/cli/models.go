@@ -141,7 +141,7 @@ func ServeScript(ctx context.Context, o ServeOptions) error {
 	if cerr := s.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
-	<-done
+	<-done //nolint:errcheck // it is http.ErrServerClosed by now
 	return err
 }
 

@@ -91,7 +91,7 @@ func serve(ctx context.Context, m model.Model, name string) (*endpoint, error) {
 func (e *endpoint) Close() error {
 	e.client.CloseIdleConnections()
 	err := e.server.Close()
-	<-e.done // always http.ErrServerClosed by now
+	<-e.done //nolint:errcheck // it is http.ErrServerClosed by now
 	return err
 }
 
