@@ -163,11 +163,12 @@ func (d *demo) print(format string, args ...any) { fmt.Fprintf(d.o.Out, format, 
 func (d *demo) end(res *agent.Result) error {
 	d.print("\n%s", d.sum.text(d))
 	d.print("%s", d.hint())
+	verdict := d.sum.verdict(d.project.test)
 	switch {
 	case len(res.Denials) > 0:
-		return &cli.ExitError{Code: cli.ExitDenied, Err: fmt.Errorf("%d call(s) were rejected, so the test still fails", len(res.Denials))}
-	case !d.sum.green(d.project.test):
-		return fmt.Errorf("the last run of %q did not succeed", d.project.test)
+		return &cli.ExitError{Code: cli.ExitDenied, Err: fmt.Errorf("%d call(s) were rejected; the test %s", len(res.Denials), verdict)}
+	case verdict != passes:
+		return fmt.Errorf("the test %s", verdict)
 	}
 	return nil
 }

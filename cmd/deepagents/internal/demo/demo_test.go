@@ -71,10 +71,10 @@ func TestAnswers(t *testing.T) {
 		}, "without asking"},
 		"something else": {"why?\ny\n\ny\ny\n", 0, []string{"the test passes", "The model is a script", "deepagents run -m"}, ""},
 		"no to the first": {"n\n", cli.ExitDenied, []string{
-			"the test FAILS\n", "I am a script", "files changed: none\n", "commands: sh check.sh (not run)\n", "approvals 1,",
+			"the test was not run to the end\n", "I am a script", "files changed: none\n", "commands: sh check.sh (not run)\n", "approvals 1,",
 		}, "999"},
-		"no to the change": {"y\nno\n", cli.ExitDenied, []string{"the test FAILS\n", "files changed: none\n", "commands: sh check.sh (exit 1)\n"}, ""},
-		"no to the last":   {"y\ny\nn\n", cli.ExitDenied, []string{"the test FAILS\n", "files changed: share.sh (edit, +1 -1)\n"}, ""},
+		"no to the change": {"y\nno\n", cli.ExitDenied, []string{"the test fails\n", "files changed: none\n", "commands: sh check.sh (exit 1)\n"}, ""},
+		"no to the last":   {"y\ny\nn\n", cli.ExitDenied, []string{"the test was not run to the end\n", "files changed: share.sh (edit, +1 -1)\n"}, ""},
 		"no answer":        {"y\n", cli.ExitDenied, []string{"no answer: rejected", "files changed: none\n"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type polite struct{ model.Model }
 // rejection is what the person's answer tells the model.
 const rejection = "rejected at the terminal"
 
-const farewell = "You rejected that call, so I leave the project as it is: I am a script and have no other idea. A model would ask why, or try another way."
+const farewell = "You rejected that call, so I stop here: I am a script and have no other idea. A model would ask why, or try another way."
 
 // Stream plays the script, or its end.
 func (p *polite) Stream(ctx context.Context, r *model.Request) iter.Seq2[model.Delta, error] {

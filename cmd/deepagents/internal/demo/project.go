@@ -24,9 +24,11 @@ type project struct {
 	name, test string
 }
 
-// choose takes the project in Go where there is a go command, else the one in POSIX shell.
+// choose takes the project in Go where there is a go command, and a home directory for its cache (commands get no GOCACHE), else the
+// one in POSIX shell.
 func choose() project {
-	if _, err := exec.LookPath("go"); err == nil {
+	_, err := exec.LookPath("go")
+	if _, herr := os.UserHomeDir(); err == nil && herr == nil {
 		return project{"go", "go test ./..."}
 	}
 	return project{"shell", "sh check.sh"}

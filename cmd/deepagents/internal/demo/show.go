@@ -169,20 +169,28 @@ func (s *summary) exit(id string, code int) {
 	}
 }
 
-// green reports whether the newest command is the test and ended with 0.
-func (s *summary) green(test string) bool {
+// verdict says how the newest run of the test ended, if that is what the newest command was.
+func (s *summary) verdict(test string) string {
 	if len(s.commands) == 0 {
-		return false
+		return notRun
 	}
-	last := s.commands[len(s.commands)-1]
-	return last.line == test && last.exit != nil && *last.exit == 0
+	switch last := s.commands[len(s.commands)-1]; {
+	case last.line != test || last.exit == nil:
+		return notRun
+	case *last.exit == 0:
+		return passes
+	}
+	return fails
 }
 
+// The verdicts.
+const (
+	passes = "passes"
+	fails  = "fails"
+	notRun = "was not run to the end"
+)
+
 func (s *summary) text(d *demo) string {
-	verdict := "FAILS"
-	if s.green(d.project.test) {
-		verdict = "passes"
-	}
 	var commands []string
 	for _, c := range s.commands {
 		end := "not run"
@@ -191,7 +199,7 @@ func (s *summary) text(d *demo) string {
 		}
 		commands = append(commands, fmt.Sprintf("%s (%s)", cli.Plain(c.line), end))
 	}
-	return fmt.Sprintf("the test %s\n", verdict) +
+	return fmt.Sprintf("the test %s\n", s.verdict(d.project.test)) +
 		fmt.Sprintf("turns %d, tool calls %d, approvals %d, events %d, %s\n", s.turns, len(s.calls), s.approvals, s.events, s.took.Round(10*time.Millisecond)) +
 		"files changed: " + list(s.files) + "\n" +
 		"commands: " + list(commands) + "\n" +
