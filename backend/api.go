@@ -129,6 +129,15 @@ type Listing struct {
 	Entries []driver.Info
 	// Unreadable counts entries that could not be described.
 	Unreadable int
+	// Failed are the parts of a backend with routes that could not answer; the rest is complete.
+	Failed []RouteError
+}
+
+// RouteError is the failure of one part of a backend with routes.
+type RouteError struct {
+	// Path is the prefix of the route, or the directory of the driver that the routes lie in.
+	Path string
+	Err  error
 }
 
 // GlobQuery asks for the regular files whose path below Dir matches.
@@ -148,6 +157,8 @@ type GlobResult struct {
 	Truncated bool
 	// Unreadable counts directories that could not be read.
 	Unreadable int
+	// Failed are the parts of a backend with routes that could not answer, in path order.
+	Failed []RouteError
 }
 
 // GrepQuery asks for the lines that contain a literal text.
@@ -180,6 +191,8 @@ type GrepResult struct {
 	Truncated bool
 	// Files left out: hidden names, ignored ones, binary and unreadable ones. A directory that was skipped counts as one.
 	Hidden, Ignored, Binary, Unreadable int
+	// Failed are the parts of a backend with routes that could not answer, in path order.
+	Failed []RouteError
 }
 
 // Transfer is one file of an upload or a download.

@@ -18,6 +18,8 @@ type place struct {
 	// path is the name the caller knows, resolved the one rules are judged on too.
 	path, resolved string
 	users          atomic.Int32
+	// failed is why nothing but mounts is here.
+	failed error
 }
 
 func (p *place) hold() *place {
@@ -42,18 +44,22 @@ func (p *place) release() {
 // openPlace opens the directory where a walk starts: by descriptors when the driver has them, from one listing of everything when it
 // is a key-value store, else by listing each directory. Mounts below it become directories of it.
 func (f *FS) openPlace(ctx context.Context, dir string) (*place, error) {
+	var failed error
 	ms := f.mounts(dir)
 	h, resolved, err := f.openDir(ctx, dir)
 	if err != nil {
-		if show, _ := children(ms, dir); len(show) == 0 || !errors.Is(err, fs.ErrNotExist) {
+		if show, _ := children(ms, dir); len(show) == 0 || !partial(ctx, err) {
 			return nil, err
 		}
 		h, resolved = emptyDir{}, dir
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, driver.ErrNotDir) {
+			failed = &RouteError{dir, err}
+		}
 	}
 	if ms = below(ms, dir); len(ms) > 0 {
 		h = &mountedDir{DirHandle: h, f: f, ctx: ctx, path: dir, mounts: ms}
 	}
-	p := &place{h: h, path: dir, resolved: resolved}
+	p := &place{h: h, path: dir, resolved: resolved, failed: failed}
 	return p.hold(), nil
 }
 
@@ -61,9 +67,17 @@ func (f *FS) openDir(ctx context.Context, dir string) (driver.DirHandle, string,
 	if t, m, rel, ok := driver.As[driver.Tree](f.d, dir); ok {
 		h, i, err := t.OpenDir(ctx, rel)
 		if err != nil {
-			return nil, "", err
+			return nil, "", driver.ErrorUnder(m.Prefix, err)
 		}
-		return h, driver.Join(m.Prefix, i.Resolved), nil
+		if i.Resolved == "" {
+			i.Resolved = rel
+		}
+		i = i.Under(m.Prefix)
+		if _, at, _, _ := driver.As[driver.Tree](f.d, i.Resolved); at.Prefix != m.Prefix {
+			_ = h.Close() // nothing was read
+			return nil, "", &driver.Error{Op: "search", Path: dir, Err: driver.ErrOutside}
+		}
+		return h, i.Resolved, nil
 	}
 	i, err := f.d.Stat(ctx, dir)
 	if err != nil {
@@ -77,7 +91,7 @@ func (f *FS) openDir(ctx context.Context, dir string) (driver.DirHandle, string,
 	}
 	if w, m, rel, ok := driver.As[driver.Walker](f.d, dir); ok {
 		h, err := newWalkedDir(ctx, m.Driver, w, rel)
-		return h, i.Resolved, err
+		return h, i.Resolved, driver.ErrorUnder(m.Prefix, err)
 	}
 	return &listedDir{ctx: ctx, d: f.d, guard: f.guard(policy.Read), path: dir}, i.Resolved, nil
 }
@@ -197,11 +211,14 @@ type mountedDir struct {
 }
 
 func (m *mountedDir) Entries(ctx context.Context) ([]driver.Info, error) {
+	show, covered := children(m.mounts, m.path)
 	all, err := m.DirHandle.Entries(ctx)
 	if err != nil {
-		return nil, err
+		if len(show) == 0 || !partial(ctx, err) {
+			return nil, err
+		}
+		all, err = nil, &RouteError{m.path, err}
 	}
-	show, covered := children(m.mounts, m.path)
 	out := all[:0]
 	for _, i := range all {
 		if covered[i.Path] || show[i.Path] && i.Kind == driver.Dir {
@@ -212,7 +229,7 @@ func (m *mountedDir) Entries(ctx context.Context) ([]driver.Info, error) {
 	for name := range show {
 		out = append(out, driver.Info{Path: name, Kind: driver.Dir})
 	}
-	return out, nil
+	return out, err
 }
 
 func (m *mountedDir) Dir(name string) (driver.DirHandle, error) {
@@ -221,7 +238,7 @@ func (m *mountedDir) Dir(name string) (driver.DirHandle, error) {
 		if x.prefix == p {
 			at, err := m.f.openPlace(m.ctx, p)
 			if err != nil {
-				return nil, err
+				return nil, &RouteError{p, err}
 			}
 			return mountRoot{at}, nil
 		}
@@ -240,8 +257,15 @@ func (m *mountedDir) Dir(name string) (driver.DirHandle, error) {
 // mountRoot is the directory where another driver begins: ignore files above it do not count, and its real name is its own.
 type mountRoot struct{ at *place }
 
-func (m mountRoot) Entries(ctx context.Context) ([]driver.Info, error) { return m.at.h.Entries(ctx) }
-func (m mountRoot) Dir(name string) (driver.DirHandle, error)          { return m.at.h.Dir(name) }
+func (m mountRoot) Entries(ctx context.Context) ([]driver.Info, error) {
+	all, err := m.at.h.Entries(ctx)
+	var r *RouteError
+	if err != nil && !errors.As(err, &r) && partial(ctx, err) {
+		err = &RouteError{m.at.path, err}
+	}
+	return all, err
+}
+func (m mountRoot) Dir(name string) (driver.DirHandle, error) { return m.at.h.Dir(name) }
 func (m mountRoot) Open(name string) (io.ReadCloser, driver.Info, error) {
 	return m.at.h.Open(name)
 }

@@ -48,6 +48,12 @@ func (e *MatchError) Error() string {
 	return fmt.Sprintf("String '%s' appears %d times in file", e.Old, e.Count)
 }
 
+// Error says which route failed and why.
+func (e *RouteError) Error() string { return fmt.Sprintf("route %s failed: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *RouteError) Unwrap() error { return e.Err }
+
 // RefusedError says that a path is never deleted: the root directory, the root of a route, or a directory that holds one.
 type RefusedError struct {
 	Path string

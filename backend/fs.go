@@ -81,7 +81,7 @@ func (f *FS) do(ctx context.Context, op, path string, run func(path string) erro
 
 func (f *FS) guard(k policy.Kind) driver.Guard {
 	g := driver.Guard{Action: k, Rules: f.o.Hooks.Rules}
-	a, ok := f.d.(driver.Aliaser)
+	a, _, _, ok := driver.As[driver.Aliaser](f.d, "/")
 	if !ok || len(g.Rules) == 0 {
 		return g
 	}
@@ -138,7 +138,7 @@ func (f *FS) shows(i driver.Info) bool {
 	if len(f.o.Hooks.Rules) == 0 {
 		return f.o.Hooks.Visible == nil || f.o.Hooks.Visible(i)
 	}
-	a, _ := f.d.(driver.Aliaser)
+	a, _, _, _ := driver.As[driver.Aliaser](f.d, "/")
 	for _, p := range names(a, i) {
 		if v, rule := f.o.Hooks.Rules.Decide(policy.Read, p); v.Decision == policy.Deny && !rule.Listed {
 			return false

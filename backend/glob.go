@@ -61,6 +61,6 @@ func (f *FS) glob(ctx context.Context, dir string, m *glob.Matcher, max int) (Gl
 		}
 		r.Truncated = true
 	}
-	r.Unreadable = w.unreadable
+	r.Unreadable, r.Failed = w.unreadable, w.failed
 	return r, nil
 }

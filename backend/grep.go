@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
@@ -46,7 +45,7 @@ func (f *FS) grep(ctx context.Context, p string, m *glob.Matcher, q GrepQuery) (
 	switch {
 	case err == nil && !i.IsDir():
 		err = s.one(p, m)
-	case err == nil || errors.Is(err, fs.ErrNotExist) && len(f.mounts(p)) > 0:
+	case err == nil || len(below(f.mounts(p), p)) > 0:
 		err = s.tree(p, m, q)
 	}
 	if err != nil && (limited.Err() == nil || ctx.Err() != nil) {
@@ -147,7 +146,7 @@ func (s *search) tree(dir string, m *glob.Matcher, q GrepQuery) error {
 		s.take(b)
 	}
 	wg.Wait()
-	s.out.Hidden, s.out.Ignored = w.hidden, w.ignored
+	s.out.Hidden, s.out.Ignored, s.out.Failed = w.hidden, w.ignored, w.failed
 	s.out.Unreadable += w.unreadable
 	return nil
 }

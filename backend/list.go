@@ -33,6 +33,8 @@ func (f *FS) list(ctx context.Context, dir string) (Listing, error) {
 		switch {
 		case err != nil && i.Path == "" && errors.Is(err, fs.ErrNotExist) && len(show) > 0:
 			// a directory that only holds mounts
+		case err != nil && i.Path == "" && len(show) > 0 && partial(ctx, err):
+			l.Failed = append(l.Failed, RouteError{dir, err})
 		case err != nil && i.Path == "":
 			return Listing{}, err
 		case err != nil:
@@ -51,11 +53,11 @@ func (f *FS) list(ctx context.Context, dir string) (Listing, error) {
 	for name := range show {
 		p := driver.Join(dir, "/"+name)
 		i := driver.Info{Path: p, Resolved: p, Kind: driver.Dir}
-		known := slices.ContainsFunc(l.Entries, func(e driver.Info) bool { return e.Path == p })
+		known := slices.ContainsFunc(l.Entries, func(e driver.Info) bool { return e.Path == p && e.IsDir() })
 		if !known && f.shows(i) {
 			l.Entries = append(l.Entries, i)
 		}
 	}
-	slices.SortFunc(l.Entries, func(a, b driver.Info) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(l.Entries, func(a, b driver.Info) int { return strings.Compare(a.Path, b.Path) })
 	return l, nil
 }

@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -61,6 +63,19 @@ func children(ms []mount, dir string) (show, covered map[string]bool) {
 		}
 	}
 	return show, covered
+}
+
+// partial reports whether a search or a listing goes on without the part of a backend that failed. A refusal is no failure.
+func partial(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && !errors.Is(err, policy.ErrDenied) && !errors.Is(err, driver.ErrOutside)
+}
+
+// leaf returns the mount that serves a path, through nested routers.
+func leaf(d driver.Driver, path string) driver.Mount {
+	if all := driver.Split(d, path); len(all) > 0 {
+		return all[0]
+	}
+	return driver.Mount{Prefix: "/", Driver: d}
 }
 
 // below returns the mounts that lie strictly below a directory.

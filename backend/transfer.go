@@ -12,7 +12,8 @@ import (
 // Upload writes files. The answer has one Transfer for each, in order, whose Err is the outcome of that file alone.
 func (f *FS) Upload(ctx context.Context, files []Transfer) []Transfer {
 	out := make([]Transfer, len(files))
-	for i, t := range files {
+	for _, i := range f.byDriver(len(files), func(i int) string { return files[i].Path }) {
+		t := files[i]
 		_, err := f.Write(ctx, t.Path, t.Content, WriteOptions{})
 		out[i] = Transfer{Path: t.Path, Err: err}
 	}
@@ -22,9 +23,31 @@ func (f *FS) Upload(ctx context.Context, files []Transfer) []Transfer {
 // Download reads files. The answer has one Transfer for each path, in order, with the content or the error of that file.
 func (f *FS) Download(ctx context.Context, paths []string) []Transfer {
 	out := make([]Transfer, len(paths))
-	for i, p := range paths {
+	for _, i := range f.byDriver(len(paths), func(i int) string { return paths[i] }) {
+		p := paths[i]
 		b, _, err := f.ReadAll(ctx, p, 0)
 		out[i] = Transfer{Path: p, Content: b, Err: err}
+	}
+	return out
+}
+
+// byDriver returns the order in which n files are transferred: those of one driver together, by the first of each, else as given.
+func (f *FS) byDriver(n int, path func(i int) string) []int {
+	var drivers []driver.Driver
+	groups := map[driver.Driver][]int{}
+	for i := range n {
+		d := f.d
+		if p, err := f.Clean(path(i)); err == nil {
+			d = leaf(f.d, p).Driver
+		}
+		if groups[d] == nil {
+			drivers = append(drivers, d)
+		}
+		groups[d] = append(groups[d], i)
+	}
+	out := make([]int, 0, n)
+	for _, d := range drivers {
+		out = append(out, groups[d]...)
 	}
 	return out
 }

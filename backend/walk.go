@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -41,10 +42,14 @@ type walker struct {
 
 	seen                        map[string]bool
 	hidden, ignored, unreadable int
+	failed                      []RouteError
 }
 
 // run walks. It returns false when file stopped it or the context ended.
 func (w *walker) run() bool {
+	if w.root.failed != nil {
+		w.fail(w.root.failed)
+	}
 	return w.dir(w.root, w.above(), 0)
 }
 
@@ -77,7 +82,7 @@ func (w *walker) dir(at *place, chain *ignore.Chain, depth int) bool {
 	if w.ctx.Err() != nil {
 		return false
 	}
-	if err != nil {
+	if err != nil && !w.fail(err) {
 		w.unreadable++
 		return true
 	}
@@ -124,12 +129,17 @@ func (w *walker) enter(at *place, e driver.Info, name string, chain *ignore.Chai
 	}
 	h, err := at.h.Dir(name)
 	if err != nil {
-		w.unreadable++
+		if w.ctx.Err() == nil && !w.fail(err) {
+			w.unreadable++
+		}
 		return w.ctx.Err() == nil
 	}
 	next := &place{h: h, path: e.Path, resolved: e.Resolved}
 	if m, ok := h.(mountRoot); ok {
 		next.resolved = m.at.resolved
+		if m.at.failed != nil {
+			w.fail(m.at.failed)
+		}
 		chain = nil
 	}
 	next.hold()
@@ -139,6 +149,18 @@ func (w *walker) enter(at *place, e driver.Info, name string, chain *ignore.Chai
 		defer w.left()
 	}
 	return w.dir(next, chain, depth+1)
+}
+
+// fail notes that a part of the backend could not answer. It returns false for every other error.
+func (w *walker) fail(err error) bool {
+	var r *RouteError
+	if !errors.As(err, &r) {
+		return false
+	}
+	if w.f.shows(driver.Info{Path: r.Path}) {
+		w.failed = append(w.failed, *r)
+	}
+	return true
 }
 
 // link takes a link that leads to a file. A file is found once: by its own name when that lies below the root of the walk.
@@ -231,10 +253,7 @@ func (w *walker) above() *ignore.Chain {
 	if !w.skipIgnored || w.root.path == "/" {
 		return nil
 	}
-	top := "/"
-	if r, ok := w.f.d.(driver.Router); ok {
-		top = r.Route(w.root.path).Prefix
-	}
+	top := leaf(w.f.d, w.root.path).Prefix
 	var chain *ignore.Chain
 	for dir, rest := "/", w.root.path[1:]; dir != w.root.path; {
 		if dir == top || policy.Below(dir, top) {

@@ -68,10 +68,10 @@ func (f *FS) edit(ctx context.Context, p string, e Edit) (EditResult, error) {
 	if err := f.allowed(policy.Write, p); err != nil {
 		return EditResult{}, err
 	}
-	if l, _, rel, ok := driver.As[driver.Locker](f.d, p); ok {
+	if l, m, rel, ok := driver.As[driver.Locker](f.d, p); ok {
 		unlock, err := l.Lock(ctx, rel)
 		if err != nil {
-			return EditResult{}, driver.Wrap("edit", p, err)
+			return EditResult{}, driver.Wrap("edit", p, driver.ErrorUnder(m.Prefix, err))
 		}
 		defer unlock()
 	}

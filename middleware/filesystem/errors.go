@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
+	"github.com/deepagents-go/deepagents/backend"
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/internal/glob"
 	"github.com/deepagents-go/deepagents/policy"
@@ -187,6 +189,16 @@ func errorText(name, path string, err error) string {
 		}
 	}
 	return fmt.Sprintf(own[other], path, reason)
+}
+
+// failedRoutes says which parts of a backend with routes are missing in an answer, one note for each.
+func failedRoutes(all []backend.RouteError) string {
+	var b strings.Builder
+	for _, r := range all {
+		_, reason := classify(r.Err)
+		fmt.Fprintf(&b, "\n\nNote: route %s failed: %s.", r.Path, strings.TrimSuffix(reason, "."))
+	}
+	return b.String()
 }
 
 // fail turns an error into the result of a call, unless it is not the model's business: the end of the context, a question that

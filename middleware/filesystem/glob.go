@@ -50,6 +50,9 @@ func (m *Middleware) glob(ctx context.Context, args json.RawMessage) (tool.Resul
 	case err != nil:
 		return fail(ctx, globName, dir, err)
 	}
+	if m.compat() && len(r.Failed) > 0 {
+		return failed("Error: " + reasonOf(r.Failed[0].Err)), nil
+	}
 	if m.compat() {
 		r.Paths = m.resolved(ctx, r.Paths)
 	}
@@ -60,6 +63,7 @@ func (m *Middleware) glob(ctx context.Context, args json.RawMessage) (tool.Resul
 	if r.Unreadable > 0 {
 		out += "\n\n" + globHoles
 	}
+	out += failedRoutes(r.Failed)
 	return tool.Text(out), nil
 }
 

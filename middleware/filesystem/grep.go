@@ -65,6 +65,9 @@ func (m *Middleware) grep(ctx context.Context, args json.RawMessage) (tool.Resul
 		}
 		return res, ferr
 	}
+	if m.compat() && len(r.Failed) > 0 {
+		return failed(reasonOf(r.Failed[0].Err)), nil
+	}
 	return tool.Text(grepText(r, in.Mode, in.Pattern.s, m.compat())), nil
 }
 
@@ -89,7 +92,7 @@ func grepText(r backend.GrepResult, mode, pattern string, compat bool) string {
 	case r.Unreadable > 0:
 		out += "\n\n" + fmt.Sprintf(holes, r.Unreadable)
 	}
-	return out
+	return out + failedRoutes(r.Failed)
 }
 
 // matchBody prints matches, which are sorted by path and line, in an output mode.

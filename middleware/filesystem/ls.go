@@ -23,6 +23,9 @@ func (m *Middleware) ls(ctx context.Context, args json.RawMessage) (tool.Result,
 	if err != nil {
 		return fail(ctx, lsName, path, err)
 	}
+	if m.compat() && len(list.Failed) > 0 {
+		return fail(ctx, lsName, path, list.Failed[0].Err)
+	}
 	names := make([]string, len(list.Entries))
 	for i, e := range list.Entries {
 		names[i] = m.shownName(e)
@@ -32,6 +35,7 @@ func (m *Middleware) ls(ctx context.Context, args json.RawMessage) (tool.Result,
 	if list.Unreadable > 0 {
 		out += fmt.Sprintf("\n\nNote: %d entries could not be read.", list.Unreadable)
 	}
+	out += failedRoutes(list.Failed)
 	return tool.Text(out), nil
 }
 
