@@ -20,6 +20,8 @@ var (
 	ErrTimeLimit = errors.New("time limit reached")
 	// ErrCancelled is the cause of [Run.Cancel] without one.
 	ErrCancelled = errors.New("cancelled")
+	// ErrGoexit says that code of a tool, a hook or a model ended its goroutine, as a test's FailNow does. The run ends with it.
+	ErrGoexit = errors.New("the code that was called ended its goroutine (runtime.Goexit) instead of returning")
 	// ErrNothingToDo says that there is no input and nothing to go on with.
 	ErrNothingToDo = errors.New("nothing to do: the thread is finished and there is no new input")
 	// ErrAnswer says that an answer does not fit its question, which stays open.

@@ -132,7 +132,11 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 	if err != nil {
 		return move{}, fmt.Errorf("%s: %w", n.name, err)
 	}
-	if t.jump == JumpModel {
+	switch t.jump {
+	case "", JumpEnd:
+	default:
+		return move{}, fmt.Errorf("%s: jump to %q: use JumpModel or JumpEnd", n.name, t.jump)
+	case JumpModel:
 		if x.jumps++; x.jumps > maxJumps {
 			return move{}, fmt.Errorf("%s: %d jumps to the model in a row and the model was never asked: a hook before it jumps every time", n.name, maxJumps)
 		}

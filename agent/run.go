@@ -360,7 +360,7 @@ func (s *session) main(x *execution, r *Run) {
 		ctx, cancel = context.WithTimeoutCause(ctx, s.limits.Time, fmt.Errorf("after %s: %w", s.limits.Time, ErrTimeLimit))
 		defer cancel()
 	}
-	status, err := x.loop(ctx)
+	status, err := x.apart(ctx)
 	stop()
 	r.result, r.err = s.end(x, status, err)
 	s.hub.stopFlushing()
@@ -371,6 +371,15 @@ func (s *session) main(x *execution, r *Run) {
 		s.agent.c.Logger.Warn("lease is not released", "thread", s.thread, "error", err)
 	}
 	s.hub.close()
+}
+
+// apart runs the loop in a goroutine of its own: when something ends that, the run still has an end and the thread is released.
+func (x *execution) apart(ctx context.Context) (status thread.Status, err error) {
+	status, err = thread.Stopped, ErrGoexit
+	var wg sync.WaitGroup
+	wg.Go(func() { status, err = x.loop(ctx) })
+	wg.Wait()
+	return status, err
 }
 
 // keepLease renews the lease until stop is called. Losing it cancels the run.

@@ -157,7 +157,11 @@ func (t *toolStep) run(ctx context.Context) error {
 				t.jobs[i].state = jobRunning
 				t.running++
 				base := t.base(i)
-				go func() { t.results <- t.runJob(ctx, i, base) }()
+				go func() {
+					o := outcome{job: i, err: ErrGoexit}
+					defer func() { t.results <- o }() // also when the tool ends this goroutine
+					o = t.runJob(ctx, i, base)
+				}()
 			}
 		}
 		if t.running == 0 {
