@@ -31,4 +31,10 @@ func (a *app) demoCommand() *cobra.Command {
 	return cmd
 }
 
+// onTerminal says that what is printed may drive a terminal.
+func (a *app) onTerminal() bool {
+	f, ok := a.out.(*os.File)
+	return ok && terminal(f)
+}
+
 func terminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }

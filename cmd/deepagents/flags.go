@@ -17,6 +17,8 @@ type runFlags struct {
 	data     string
 	turns    int
 	timeout  time.Duration
+	// mistake is one in the command line itself, such as an unknown flag.
+	mistake error
 }
 
 // workFlags adds the flags that say what the tools work on.

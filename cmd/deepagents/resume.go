@@ -32,6 +32,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		})(cmd.Context())
 	})
 	flags.add(cmd)
+	a.early(cmd, &flags)
 	f := cmd.Flags()
 	f.BoolVar(&answers.Approve, "approve", false, "approve every call that waits")
 	f.BoolVar(&answers.Reject, "reject", false, "reject every call that waits")

@@ -32,6 +32,9 @@ func (a *app) runCommand() *cobra.Command {
 			if err := flags.check(cmd); err != nil {
 				return err
 			}
+			if threadID == "" && cmd.Flags().Changed("thread") {
+				return cli.Usagef("--thread: the id is empty: leave the flag out for a new one")
+			}
 			flags.model()
 			if err := flags.settings.Check(); err != nil {
 				return err
@@ -49,11 +52,33 @@ func (a *app) runCommand() *cobra.Command {
 		})(cmd.Context())
 	})
 	flags.add(cmd)
+	a.early(cmd, &flags)
 	f := cmd.Flags()
 	f.StringVarP(&prompt.File, "prompt-file", "p", "", "read the prompt from a file (- is standard input)")
 	f.StringVar(&threadID, "thread", "", "id of the thread, created when it is new: 1 to 128 of A-Z a-z 0-9 . _ - (default a new id)")
 	f.BoolVar(&ephemeral, "ephemeral", false, "keep the thread in memory only")
 	return cmd
+}
+
+// early makes a mistake in the command line itself end the JSON formats with a run.completed event, as later ones do. What counts
+// is the --output that stands before the mistake.
+func (a *app) early(cmd *cobra.Command, flags *runFlags) {
+	end := coded(func(cmd *cobra.Command, _ []string) error {
+		j := &job{app: a, flags: flags}
+		return j.finish(func(context.Context) error { return cli.Usagef("%w", flags.mistake) })(cmd.Context())
+	})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		flags.mistake = err
+		return end(cmd, nil)
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if flags.mistake = check(cmd, args); flags.mistake == nil {
+				return nil
+			}
+			return end(cmd, args)
+		}
+	}
 }
 
 // job is one run of the command line.
@@ -91,7 +116,7 @@ func (j *job) finish(do func(ctx context.Context) error) func(ctx context.Contex
 func (j *job) again() cli.Again { return cli.Again{Possible: j.resumable, Data: j.flags.data} }
 
 func (j *job) output() *cli.Output {
-	return &cli.Output{Format: j.flags.output, Out: j.out, Err: j.errout}
+	return &cli.Output{Format: j.flags.output, Out: j.out, Err: j.errout, Terminal: j.onTerminal()}
 }
 
 // fresh opens the store and begins a new task.

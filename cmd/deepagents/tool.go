@@ -54,6 +54,9 @@ func (a *app) callTool(cmd *cobra.Command, s *cli.Settings, w *cli.Workspace, c 
 	if err != nil {
 		return err
 	}
+	if a.onTerminal() {
+		text = cli.Plain(text)
+	}
 	if _, err := fmt.Fprintln(a.out, text); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,21 @@ func TestCode(t *testing.T) {
 	} {
 		if got := cli.Code(tt.err); got != tt.want {
 			t.Errorf("%v: %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+// TestAnswerOnTerminal: what a model writes cannot drive a terminal, and reaches a file byte for byte.
+func TestAnswerOnTerminal(t *testing.T) {
+	const answer = "a\x1b]0;title\x07b\n\tc\u202e"
+	for terminal, want := range map[bool]string{false: answer + "\n", true: "a\uFFFD]0;title\uFFFDb\n\tc\uFFFD\n"} {
+		var out strings.Builder
+		o := cli.Output{Format: cli.OutputText, Out: &out, Err: io.Discard, Terminal: terminal}
+		if err := o.Event(agent.Event{Data: agent.RunCompleted{Result: answer}}); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("terminal %v: %q", terminal, out.String())
 		}
 	}
 }

@@ -24,6 +24,8 @@ func CheckOutput(s string) error { return oneOf("--output", s, OutputText, Outpu
 type Output struct {
 	Format   string
 	Out, Err io.Writer
+	// Terminal says that Out is one: the answer's control characters, which could drive it, are then replaced.
+	Terminal bool
 }
 
 // ClosedError says that the reader of standard output has gone. The run ends with it.
@@ -43,6 +45,8 @@ func (o *Output) Event(ev agent.Event) error {
 		return o.line(ev)
 	case o.Format == OutputJSON:
 		return nil
+	case last && done.Result != "" && o.Terminal:
+		return o.write([]byte(Plain(done.Result) + "\n"))
 	case last && done.Result != "":
 		return o.write(append([]byte(done.Result), '\n'))
 	case last:
