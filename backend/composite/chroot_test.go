@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"testing"
 
 	"github.com/deepagents-go/deepagents/backend/driver"
 )
@@ -76,11 +75,4 @@ func (c *chrooted) Write(ctx context.Context, p string, src io.Reader, o driver.
 func (c *chrooted) Remove(ctx context.Context, p string, o driver.RemoveOptions) error {
 	o.Guard = c.guard(o.Guard)
 	return c.err(c.d.Remove(ctx, driver.Join(c.dir, p), o))
-}
-
-func TestRouteRootIsNoFile(t *testing.T) {
-	c := mustNew(t, newKV(t), routes{"/m": newKV(t)})
-	if _, err := c.Write(t.Context(), "/m", strings.NewReader("x"), driver.WriteOptions{}); err == nil {
-		t.Error("the root of a route was written")
-	}
 }

@@ -194,5 +194,13 @@ func (c *Composite) Remove(ctx context.Context, p string, o driver.RemoveOptions
 		return &driver.Error{Op: "remove", Path: p, Err: &MountedError{Routes: routes}}
 	}
 	o.Guard = c.guard(m, o.Guard)
-	return failed(m, "remove", p, m.Driver.Remove(ctx, driver.Rel(p, m.Prefix), o))
+	err := m.Driver.Remove(ctx, driver.Rel(p, m.Prefix), o)
+	var inner *MountedError
+	if errors.As(err, &inner) {
+		for _, r := range inner.Routes {
+			routes = append(routes, driver.Join(m.Prefix, r))
+		}
+		return &driver.Error{Op: "remove", Path: p, Err: &MountedError{Routes: routes}}
+	}
+	return failed(m, "remove", p, err)
 }

@@ -1,15 +1,19 @@
 package composite_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/deepagents-go/deepagents"
 	"github.com/deepagents-go/deepagents/backend"
 	"github.com/deepagents-go/deepagents/backend/driver"
 	"github.com/deepagents-go/deepagents/middleware/filesystem"
 	"github.com/deepagents-go/deepagents/policy"
+	"github.com/deepagents-go/deepagents/sandbox"
+	"github.com/deepagents-go/deepagents/sandbox/host"
 )
 
 // capNote is what grep says when it stopped at the cap.
@@ -229,6 +233,58 @@ func TestRules(t *testing.T) {
 	} {
 		if got := x.call(call[0], call[1]); got != call[2] {
 			t.Errorf("%s %s\n got %q\nwant %q", call[0], call[1], got, call[2])
+		}
+	}
+}
+
+// walled is a sandbox whose commands see no files but its own.
+type walled struct{ sandbox.Sandbox }
+
+func (walled) Policy() sandbox.Policy  { return sandbox.Policy{Files: true} }
+func (w walled) Unwrap() driver.Driver { return w.Sandbox }
+
+// TestShell has the cases C(LS; ...) of execute and of the system message.
+func TestShell(t *testing.T) {
+	root, data := t.TempDir(), t.TempDir()
+	open := func() sandbox.Sandbox {
+		h, err := host.New(newDisk(t, root), host.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close(context.Background()) })
+		return h
+	}
+	for name, c := range map[string]struct {
+		box       sandbox.Sandbox
+		has, lack string
+	}{
+		"host":  {open(), "- `/common/` -> `" + data + "/`", "- `/common/`\n"},
+		"apart": {walled{open()}, "- `/common/`\n- `/mem/`", "- `/common/` -> "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := mustNew(t, c.box, routes{"/common/": newDisk(t, data), "/mem": newKV(t), "/hid": newKV(t)}, "/hid")
+			x := newTools(inRun(t), t, newFS(t, d, backend.Options{}), filesystem.Options{Sandbox: c.box})
+			if got := x.call("execute", `{"command":"pwd"}`); !strings.HasPrefix(got, root+"\n") {
+				t.Errorf("pwd: %q", got)
+			}
+			got := x.m.Prompt(func(string) bool { return true }) + "\n"
+			if !strings.Contains(got, c.has) || strings.Contains(got, c.lack) || !strings.Contains(got, "- `/` -> `"+root+"/`") || strings.Contains(got, "/hid") {
+				t.Error(got)
+			}
+			if !strings.Contains(got, "(not accessible from the shell):\n") || !strings.Contains(got, "- `/mem/`") {
+				t.Error(got)
+			}
+		})
+	}
+	d := mustNew(t, open(), routes{"/m": newKV(t)})
+	rule := func(p ...string) policy.PathRules { return policy.PathRules{{Paths: p, Decision: policy.Deny}} }
+	for _, c := range []struct {
+		rules policy.PathRules
+		want  error
+	}{{rule("/m/**"), nil}, {rule("/m"), nil}, {rule("/m/**", "/x"), deepagents.ErrUnconfined}, {rule("/m2/**"), deepagents.ErrUnconfined}, {rule("/**"), deepagents.ErrUnconfined}} {
+		_, err := deepagents.NewToolset(deepagents.Config{Backend: d, Sandbox: open(), Mode: policy.AskMode, Rules: c.rules}, nil)
+		if !errors.Is(err, c.want) {
+			t.Errorf("rules %v beside a shell: %v, want %v", c.rules, err, c.want)
 		}
 	}
 }

@@ -22,12 +22,15 @@ func (m *Middleware) mappings() []mapping {
 	}
 	var out []mapping
 	d := m.fs.Driver()
+	own := driver.Split(m.o.Sandbox, "/")
+	apart := m.o.Sandbox.Policy().Files // names of the host mean nothing in there
 	for _, mount := range driver.Split(d, "/") {
 		x := mapping{virtual: mount.Prefix}
 		if mount.Driver == driver.Driver(m.o.Sandbox) {
 			x.shell, x.reachable = "/", true
 		}
-		if l, _, rel, ok := driver.As[driver.Located](d, mount.Prefix); ok {
+		foreign := apart && !slices.ContainsFunc(own, func(o driver.Mount) bool { return o.Driver == mount.Driver })
+		if l, _, rel, ok := driver.As[driver.Located](d, mount.Prefix); ok && !foreign {
 			if shell, ok := l.Locate(rel); ok {
 				x.shell, x.reachable = shell, true
 			}
