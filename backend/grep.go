@@ -128,16 +128,18 @@ func (s *search) tree(dir string, m *glob.Matcher, q GrepQuery) error {
 	work, ordered := make(chan *batch, queue), make(chan *batch, queue)
 	w := &walker{f: s.f, ctx: s.ctx, root: root, match: m, skipHidden: !q.Hidden, skipIgnored: !q.NoIgnore}
 	var wg sync.WaitGroup
+	var caught panics
 	wg.Go(func() {
 		defer close(work)
 		defer close(ordered)
+		defer caught.catch(s.cancel)
 		s.walk(w, work, ordered)
 	})
 	for range min(max(runtime.GOMAXPROCS(0), 2), maxWorkers) {
 		wg.Go(func() {
 			g := newGrepper(s.ctx, s.text, s.max)
 			for b := range work {
-				s.batch(g, b)
+				s.batch(g, b, &caught)
 			}
 		})
 	}
@@ -146,6 +148,7 @@ func (s *search) tree(dir string, m *glob.Matcher, q GrepQuery) error {
 		s.take(b)
 	}
 	wg.Wait()
+	caught.rethrow()
 	s.out.Hidden, s.out.Ignored, s.out.Failed = w.hidden, w.ignored, w.failed
 	s.out.Unreadable += w.unreadable
 	return nil
@@ -154,6 +157,11 @@ func (s *search) tree(dir string, m *glob.Matcher, q GrepQuery) error {
 // walk sends the files to the workers.
 func (s *search) walk(w *walker, work, ordered chan<- *batch) {
 	var b *batch
+	defer func() {
+		if b != nil { // a panic left it behind
+			b.at.release()
+		}
+	}()
 	flush := func() {
 		if b == nil {
 			return
@@ -176,9 +184,10 @@ func (s *search) walk(w *walker, work, ordered chan<- *batch) {
 	flush()
 }
 
-func (s *search) batch(g *grepper, b *batch) {
+func (s *search) batch(g *grepper, b *batch, caught *panics) {
 	defer close(b.done)
 	defer b.at.release()
+	defer caught.catch(s.cancel)
 	for _, x := range b.files {
 		if s.ctx.Err() != nil {
 			return

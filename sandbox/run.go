@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -116,6 +117,7 @@ func (r *runner) start(ctx context.Context, s Sandbox, c Command) (Process, erro
 	r.stopReading = cancel
 	go func() {
 		defer close(r.read)
+		defer func() { _ = recover() }() // what the process says of its end counts
 		for chunk, err := range p.Output(rctx, 0) {
 			if err != nil {
 				return
@@ -138,8 +140,14 @@ func (r *runner) await(ctx context.Context, p Process) (Exit, error) {
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		exit, err := p.Wait(wctx)
-		ended <- outcome{exit, err}
+		var o outcome
+		defer func() {
+			if v := recover(); v != nil {
+				o.err = fmt.Errorf("waiting for the command: panic: %v", v)
+			}
+			ended <- o
+		}()
+		o.exit, o.err = p.Wait(wctx)
 	}()
 	begun := time.Now()
 	var deadline <-chan time.Time
@@ -197,7 +205,16 @@ func (r *runner) close(ctx context.Context, p Process) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime+r.slack)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- p.Close(ctx) }()
+	go func() {
+		var err error
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("closing the command: panic: %v", v)
+			}
+			done <- err
+		}()
+		err = p.Close(ctx)
+	}()
 	select {
 	case err := <-done:
 		return err

@@ -23,6 +23,7 @@ type faulty struct {
 	output func(ctx context.Context, yield func(sandbox.Chunk, error) bool)
 	wait   func(ctx context.Context, closed <-chan struct{}) (sandbox.Exit, error)
 	hold   chan struct{} // Close blocks until it is closed
+	broken bool          // Close panics
 
 	once   sync.Once
 	closed chan struct{}
@@ -54,6 +55,9 @@ func (p *faultyProcess) Wait(ctx context.Context) (sandbox.Exit, error) {
 func (p *faultyProcess) Close(context.Context) error {
 	if p.hold != nil {
 		<-p.hold
+	}
+	if p.broken {
+		panic("boom")
 	}
 	p.once.Do(func() { close(p.closed) })
 	return nil
@@ -209,5 +213,27 @@ func TestLog(t *testing.T) {
 	}
 	if late != "late" {
 		t.Errorf("late output %q", late)
+	}
+}
+
+// TestRunPanics: a process that panics is an error of the command and not the end of the program.
+func TestRunPanics(t *testing.T) {
+	quiet := func(context.Context, func(sandbox.Chunk, error) bool) {}
+	ends := exits(sandbox.Exit{}, nil)
+	for _, c := range []struct {
+		name string
+		s    *faulty
+		want string
+	}{
+		{"wait", &faulty{output: quiet, wait: func(context.Context, <-chan struct{}) (sandbox.Exit, error) { panic("boom") }}, "boom"},
+		{"output", &faulty{output: func(context.Context, func(sandbox.Chunk, error) bool) { panic("boom") }, wait: ends}, ""},
+		{"close", &faulty{output: quiet, wait: ends, broken: true}, "boom"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := sandbox.Run(t.Context(), c.s, sandbox.Command{Line: "x"}, sandbox.RunOptions{})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
