@@ -190,7 +190,7 @@ func fixedPart(pattern string) string {
 // stateFields returns the keys of the state that parts of a backend keep their files in.
 func stateFields(d driver.Driver) []*state.Field {
 	var out []*state.Field
-	for _, m := range driver.Split(d, "/") {
+	for _, m := range driver.All(d) {
 		if s, ok := m.Driver.(interface{ Fields() []*state.Field }); ok {
 			for _, f := range s.Fields() {
 				if !slices.Contains(out, f) {

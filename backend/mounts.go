@@ -39,7 +39,13 @@ func collect(d driver.Driver, base, dir string, hidden bool, depth int, out *[]m
 			if !below {
 				inner = driver.Rel(dir, m.Prefix)
 			}
-			collect(m.Driver, driver.Join(base, m.Prefix), inner, hidden || m.Hidden, depth-1, out)
+			var nested []mount
+			collect(m.Driver, driver.Join(base, m.Prefix), inner, hidden || m.Hidden, depth-1, &nested)
+			for _, x := range nested {
+				if v.Route(driver.Rel(x.prefix, base)).Prefix == m.Prefix { // else another mount covers it
+					*out = append(*out, x)
+				}
+			}
 		}
 	case driver.Unwrapper:
 		collect(v.Unwrap(), base, dir, hidden, depth-1, out)

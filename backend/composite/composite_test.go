@@ -455,3 +455,28 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 }
+
+// TestCoveredMount checks that a route inside the default is gone where a route of the outer composite covers it.
+func TestCoveredMount(t *testing.T) {
+	ctx := t.Context()
+	inner := mustNew(t, newKV(t), routes{"/a/b/c": newKV(t), "/a/d": newKV(t)})
+	fill(ctx, t, inner, "/a/b/c/f", "k", "/a/d/f", "k")
+	c := mustNew(t, inner, routes{"/a/b": newKV(t)})
+	fill(ctx, t, c, "/a/b/g", "k")
+	var got []string
+	for _, m := range driver.Split(c, "/") {
+		got = append(got, m.Prefix)
+	}
+	if want := []string{"/", "/a/d", "/a/b"}; !slices.Equal(got, want) {
+		t.Errorf("Split = %q, want %q", got, want)
+	}
+	f := newFS(t, c, backend.Options{})
+	l, err := f.List(ctx, "/a/b")
+	if err != nil || len(l.Entries) != 1 || l.Entries[0].Path != "/a/b/g" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	g, err := f.Glob(ctx, backend.GlobQuery{Pattern: "*", Dir: "/"})
+	if want := []string{"/a/b/g", "/a/d/f"}; err != nil || !slices.Equal(g.Paths, want) || g.Unreadable != 0 || g.Failed != nil {
+		t.Errorf("%+v, %v", g, err)
+	}
+}

@@ -95,11 +95,11 @@ func (c *Composite) List(ctx context.Context, dir string, o driver.ListOptions) 
 			if covered[i.Path] || c.inside(m, i) != nil {
 				continue
 			}
-			if len(show) > 0 && show[0] == i.Path && i.IsDir() {
-				show = show[1:] // it is a directory of the driver, too
-			}
 			if !routes(func(p string) bool { return p < i.Path }) || !yield(i, failed(m, "list", i.Path, err)) {
 				return
+			}
+			if len(show) > 0 && show[0] == i.Path && i.IsDir() {
+				show = show[1:] // it is a directory of the driver, too
 			}
 		}
 		if ctx.Err() == nil {

@@ -121,23 +121,30 @@ func As[T any](d Driver, path string) (t T, m Mount, rel string, ok bool) {
 
 // Split returns the mounts that hold parts of a subtree: the one that serves dir, and those below it that are not hidden.
 // Prefixes are absolute paths of d.
-func Split(d Driver, dir string) []Mount { return split(d, "/", dir, maxDepth) }
+func Split(d Driver, dir string) []Mount { return split(d, "/", dir, maxDepth, false) }
 
-func split(d Driver, base, dir string, depth int) []Mount {
+// All returns every mount of a driver, hidden ones too: what has to be known before any path is asked for.
+func All(d Driver) []Mount { return split(d, "/", "/", maxDepth, true) }
+
+func split(d Driver, base, dir string, depth int, hidden bool) []Mount {
 	for depth > 0 {
 		depth--
 		switch v := d.(type) {
 		case Router:
 			var out []Mount
 			for i, m := range v.Mounts(dir) {
-				if i > 0 && m.Hidden {
+				if i > 0 && m.Hidden && !hidden {
 					continue
 				}
 				inner := "/"
 				if dir == m.Prefix || policy.Below(dir, m.Prefix) {
 					inner = Rel(dir, m.Prefix)
 				}
-				out = append(out, split(m.Driver, Join(base, m.Prefix), inner, depth)...)
+				for _, x := range split(m.Driver, Join(base, m.Prefix), inner, depth, hidden) {
+					if v.Route(Rel(x.Prefix, base)).Prefix == m.Prefix { // else another mount covers it
+						out = append(out, x)
+					}
+				}
 			}
 			return out
 		case Unwrapper:
