@@ -117,6 +117,9 @@ type listedDir struct {
 func (l *listedDir) Entries(ctx context.Context) ([]driver.Info, error) {
 	var out []driver.Info
 	for i, err := range l.d.List(ctx, l.path, driver.ListOptions{}) {
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil && i.Path == "" {
 			return nil, err
 		}

@@ -36,18 +36,26 @@ type opener func() (io.ReadCloser, driver.Info, error)
 
 // fill reads until b is full or the file ends. The size that the opened file had saves the last read.
 func fill(r io.Reader, b []byte, left int64) (n int, eof bool, err error) {
-	for n < len(b) {
+	for idle := 0; n < len(b); {
 		m, err := r.Read(b[n:])
 		n += m
+		if idle++; m > 0 {
+			idle = 0
+		}
 		switch {
 		case errors.Is(err, io.EOF), left > 0 && int64(n) == left:
 			return n, true, nil
 		case err != nil:
 			return n, false, err
+		case idle == maxIdle:
+			return n, false, io.ErrNoProgress
 		}
 	}
 	return n, false, nil
 }
+
+// maxIdle is how many reads in a row may bring nothing.
+const maxIdle = 100
 
 // file searches a file and closes it. It stops at one match more than the cap.
 func (g *grepper) file(path string, rc io.ReadCloser, size int64, again opener) (m []Match, binary bool, err error) {

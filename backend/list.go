@@ -30,6 +30,9 @@ func (f *FS) list(ctx context.Context, dir string) (Listing, error) {
 	var l Listing
 	show, covered := children(f.mounts(dir), dir)
 	for i, err := range f.d.List(ctx, dir, driver.ListOptions{Stat: true}) {
+		if ctx.Err() != nil {
+			break
+		}
 		switch {
 		case err != nil && i.Path == "" && errors.Is(err, fs.ErrNotExist) && len(show) > 0:
 			// a directory that only holds mounts

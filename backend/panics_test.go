@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -52,5 +53,60 @@ func TestGrepPanic(t *testing.T) {
 			r, err := f.Grep(t.Context(), backend.GrepQuery{Text: "needle", Path: "/"})
 			t.Errorf("%d matches, %v", len(r.Matches), err)
 		})
+	}
+}
+
+// heedless is a driver that looks at no context: its root has no end, and its files yield neither bytes nor an error.
+type heedless struct {
+	driver.Driver
+	cancel context.CancelFunc
+}
+
+func (d *heedless) List(_ context.Context, dir string, _ driver.ListOptions) iter.Seq2[driver.Info, error] {
+	return func(yield func(driver.Info, error) bool) {
+		for n := 0; yield(driver.Info{Path: driver.Join(dir, fmt.Sprintf("/f%d", n))}, nil); n++ {
+			if n == 1000 {
+				d.cancel()
+			}
+		}
+	}
+}
+
+func (d *heedless) Open(_ context.Context, path string, _ driver.OpenOptions) (io.ReadCloser, driver.Info, error) {
+	return io.NopCloser(stuck{}), driver.Info{Path: path, Resolved: path, Size: 5}, nil
+}
+
+type stuck struct{}
+
+func (stuck) Read([]byte) (int, error) { return 0, nil }
+
+// TestHeedlessDriver: a call ends with its context although the driver would go on for ever, and a file that yields nothing is
+// unreadable.
+func TestHeedlessDriver(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, f *backend.FS) error{
+		"list": func(ctx context.Context, f *backend.FS) error { _, err := f.List(ctx, "/"); return err },
+		"grep": func(ctx context.Context, f *backend.FS) error {
+			_, err := f.Grep(ctx, backend.GrepQuery{Text: "x", Path: "/"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f, err := backend.New(&heedless{driver.FromFS(fstest.MapFS{}), cancel}, backend.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := call(ctx, f); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	f, err := backend.New(&heedless{Driver: driver.FromFS(fstest.MapFS{"f": {Data: []byte("x")}})}, backend.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Grep(t.Context(), backend.GrepQuery{Text: "x", Path: "/f"}); !errors.Is(err, io.ErrNoProgress) {
+		t.Error(err)
 	}
 }
