@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -167,11 +168,14 @@ func (x *tools) call(name, args string) string {
 type plain struct {
 	driver.Driver
 	err   error
+	mu    sync.Mutex // of calls: a search asks from several goroutines
 	calls []string
 }
 
 func (p *plain) note(op, path string) error {
+	p.mu.Lock()
 	p.calls = append(p.calls, op+" "+path)
+	p.mu.Unlock()
 	if p.err != nil {
 		return &driver.Error{Op: op, Path: path, Err: p.err}
 	}
