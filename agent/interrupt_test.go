@@ -626,3 +626,31 @@ func TestRefusedFork(t *testing.T) {
 		t.Errorf("%v %+v", err, h)
 	}
 }
+
+// TestRefusalOutlivesThePause: a task that was refused something ends as denied, however often it paused in between; the next task
+// begins with a clean sheet, and a call that does the same with success makes up for it.
+func TestRefusalOutlivesThePause(t *testing.T) {
+	var l log
+	r := newRig(t, agent.Config{Tools: []tool.Tool{pay(&l)}, Policy: policy.Judges{askAll}},
+		calls(call("a", "pay", `{"write":"/a"}`)), calls(call("b", "pay", `{"write":"/b"}`)), say("done"), say("next"),
+		calls(call("c", "pay", `{"write":"/c"}`)), calls(call("d", "pay", `{"write":"/c"}`)), say("made up"))
+	yes, no := agent.Decision{Type: "approve"}, agent.Decision{Type: "reject"}
+	for i, c := range []struct {
+		in      agent.Input
+		code    int
+		denials int
+	}{
+		{agent.Input{Text: "go"}, 5, 0},
+		{agent.Input{Answers: []agent.Answer{decide(no)}}, 5, 1},
+		{agent.Input{Answers: []agent.Answer{decide(yes)}}, 4, 1},
+		{agent.Input{Text: "next"}, 0, 0},
+		{agent.Input{Text: "again"}, 5, 0},
+		{agent.Input{Answers: []agent.Answer{decide(no)}}, 5, 1},
+		{agent.Input{Answers: []agent.Answer{decide(yes)}}, 0, 0},
+	} {
+		if res := r.run(c.in); res.ExitCode != c.code || len(res.Denials) != c.denials {
+			t.Fatalf("run %d: exit %d, %+v", i, res.ExitCode, res.Denials)
+		}
+	}
+	equal(t, "effects", l.all(), []string{"paid /b", "paid /c"})
+}

@@ -240,6 +240,9 @@ func (s *session) open(ctx context.Context, in Input, opts runOptions, r *Run) e
 	if err != nil {
 		return err
 	}
+	if ended := view.RunEnded; ended != nil && !in.fresh() && !forked {
+		s.denials = slices.Clone(ended.Denials) // the task goes on: what it was refused before still counts
+	}
 	root := view.Root
 	if !in.fresh() && len(answers) == 0 && !forked && (root.Next == nodeEnd || root.Head == "") {
 		return fmt.Errorf("thread %s: %w", s.thread, ErrNothingToDo)
