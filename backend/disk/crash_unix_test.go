@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -341,4 +342,47 @@ func asUser(ctx context.Context, f *backend.FS) error {
 		errs = append(errs, fmt.Errorf("the error does not say that part is gone: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// TestStartsDuringWrites opens the same root again and again while files are written: a start cleans up after processes that are
+// gone, never after a write that has just begun.
+func TestStartsDuringWrites(t *testing.T) {
+	root, state := t.TempDir(), t.TempDir()
+	d := newDiskIn(t, root, state)
+	stop := make(chan struct{})
+	var starts, writers sync.WaitGroup
+	for range 2 {
+		starts.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				other, err := disk.New(root, disk.Options{StateDir: state, NoSync: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := other.Close(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n := range 4 {
+		writers.Go(func() {
+			for range 150 {
+				if _, err := d.Write(t.Context(), fmt.Sprintf("/f%d", n), strings.NewReader("text"), driver.WriteOptions{}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	starts.Wait()
+	noTemps(t, root)
 }

@@ -68,6 +68,21 @@ type entry struct {
 func (e *entry) temp() string { return tempPrefix + e.id + tempSuffix }
 
 func (j *journal) begin(r record) (*entry, error) {
+	for range beginTries {
+		e, err := j.tryBegin(r)
+		if e != nil || err != nil {
+			return e, err
+		}
+	}
+	return nil, errors.New("state directory: other processes clean up all the time")
+}
+
+// beginTries bounds how often a record is made again because another process, which was just starting, took it for one that was
+// left behind: that can happen between the making of the record and its lock.
+const beginTries = 20
+
+// tryBegin makes a locked record, or returns neither an entry nor an error when another process got hold of it first.
+func (j *journal) tryBegin(r record) (*entry, error) {
 	b := make([]byte, tempRandom/2)
 	if _, err := rand.Read(b); err != nil {
 		return nil, err
@@ -86,13 +101,27 @@ func (j *journal) begin(r record) (*entry, error) {
 		return nil, fmt.Errorf("state directory: %w", bare(err))
 	}
 	e.f = f
-	if _, err = tryFlock(f); err == nil {
+	ok, err := tryFlock(f)
+	if err == nil && (!ok || !j.holds(e)) {
+		return nil, bare(f.Close())
+	}
+	if err == nil {
 		err = e.write(r, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.end(e))
 	}
 	return e, nil
+}
+
+// holds reports whether the entry's file is still the record of its name.
+func (j *journal) holds(e *entry) bool {
+	named, err := os.Lstat(filepath.Join(j.dir, e.id))
+	if err != nil {
+		return false
+	}
+	mine, err := e.f.Stat()
+	return err == nil && os.SameFile(named, mine)
 }
 
 func (j *journal) create(id string) (*os.File, error) {
