@@ -296,6 +296,7 @@ func (h *hub) read(after int64, buf []Event) (got []Event, last int64, behind bo
 
 // follow yields the events after a number until the run is over.
 func (h *hub) follow(ctx context.Context, after int64) iter.Seq2[Event, error] {
+	after = max(after, 0)
 	return func(yield func(Event, error) bool) {
 		buf := make([]Event, 0, batch)
 		for {

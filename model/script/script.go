@@ -55,6 +55,10 @@ type turn struct {
 
 // Open reads the script file at path; its name is the path. A line that is wrong is an [*Error] of kind [Syntax].
 func Open(path string) (*Model, error) {
+	// A FIFO would keep the program waiting for a writer, and a device might never end.
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("script: %s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
