@@ -89,11 +89,12 @@ func (j *journal) tryBegin(r record) (*entry, error) {
 	}
 	e := &entry{id: hex.EncodeToString(b)}
 	f, err := j.create(e.id)
-	for range 3 { // the last to close removes the directory when it is empty
+	for range beginTries { // the last to close removes the directory when it is empty
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		if err = os.MkdirAll(j.dir, 0o700); err == nil {
+		// "exists" is a directory that was removed while it was being made.
+		if err = os.MkdirAll(j.dir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
 			f, err = j.create(e.id)
 		}
 	}
