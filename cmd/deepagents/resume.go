@@ -55,7 +55,7 @@ func (j *job) resume(ctx context.Context, cmd *cobra.Command, answers cli.Answer
 		return err
 	}
 	open := v.Open()
-	if j.input.Answers, err = answers.Answers(open, j.stdin); err != nil {
+	if j.input.Answers, err = answers.Answers(ctx, open, j.stdin); err != nil {
 		return err
 	}
 	if len(open) > 0 && !answers.Given() {

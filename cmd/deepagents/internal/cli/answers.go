@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,7 +25,7 @@ type AnswerFlags struct {
 func (f AnswerFlags) Given() bool { return f.Approve || f.Reject || f.Decisions != "" }
 
 // Answers returns the answers to the open questions. --approve and --reject answer every approval; a file answers those it names.
-func (f AnswerFlags) Answers(open []thread.OpenInterrupt, stdin io.Reader) ([]agent.Answer, error) {
+func (f AnswerFlags) Answers(ctx context.Context, open []thread.OpenInterrupt, stdin io.Reader) ([]agent.Answer, error) {
 	n := 0
 	for _, given := range []bool{f.Approve, f.Reject, f.Decisions != ""} {
 		if given {
@@ -42,7 +42,7 @@ func (f AnswerFlags) Answers(open []thread.OpenInterrupt, stdin io.Reader) ([]ag
 	case len(open) == 0:
 		return nil, Usagef("the thread asks nothing: resume it without an answer")
 	case f.Decisions != "":
-		return f.file(stdin)
+		return f.file(ctx, stdin)
 	}
 	d := agent.Decision{Type: "approve"}
 	if f.Reject {
@@ -62,16 +62,16 @@ func (f AnswerFlags) Answers(open []thread.OpenInterrupt, stdin io.Reader) ([]ag
 }
 
 // file reads {"decisions": [...]}, the answer to the only question, or an object of answers by the id of their question.
-func (f AnswerFlags) file(stdin io.Reader) ([]agent.Answer, error) {
+func (f AnswerFlags) file(ctx context.Context, stdin io.Reader) ([]agent.Answer, error) {
 	var raw []byte
 	var err error
 	if f.Decisions == "-" {
-		raw, err = io.ReadAll(stdin)
+		raw, err = readAll(ctx, "--decisions", stdin, nil)
 	} else {
-		raw, err = os.ReadFile(f.Decisions)
+		raw, err = readFile(ctx, "--decisions", f.Decisions)
 	}
 	if err != nil {
-		return nil, Usagef("--decisions: %w", err)
+		return nil, err
 	}
 	var byID map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &byID); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,15 +41,15 @@ func (p PromptSources) Prompt(ctx context.Context) (string, error) {
 	case dash:
 		text = ""
 	case p.File != "":
-		b, err := os.ReadFile(p.File)
+		b, err := readFile(ctx, "prompt file", p.File)
 		if err != nil {
-			return "", Usagef("prompt file: %w", err)
+			return "", err
 		}
 		text = string(b)
 	}
 	var input string
 	if dash || p.Piped {
-		b, err := readAll(ctx, p.Stdin, p.Notice)
+		b, err := readAll(ctx, "standard input", p.Stdin, p.Notice)
 		if err != nil {
 			return "", err
 		}
@@ -81,7 +82,7 @@ func Arguments(ctx context.Context, text string, stdin io.Reader) (json.RawMessa
 	raw := []byte(text)
 	if text == "-" {
 		var err error
-		if raw, err = readAll(ctx, stdin, nil); err != nil {
+		if raw, err = readAll(ctx, "standard input", stdin, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +100,7 @@ const maxPrompt = 16 << 20
 const noticeTime = 3 * time.Second
 
 // readAll reads everything, or until the context ends.
-func readAll(ctx context.Context, r io.Reader, notice io.Writer) ([]byte, error) {
+func readAll(ctx context.Context, what string, r io.Reader, notice io.Writer) ([]byte, error) {
 	type result struct {
 		b   []byte
 		err error
@@ -121,10 +122,48 @@ func readAll(ctx context.Context, r io.Reader, notice io.Writer) ([]byte, error)
 			x.err = errors.New("more than 16 MiB")
 		}
 		if x.err != nil {
-			return nil, Usagef("standard input: %w", x.err)
+			return nil, Usagef("%s: %w", what, x.err)
 		}
 		return x.b, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+}
+
+// readFile reads a file that may be a FIFO: opening one waits for a writer, so that happens where the context can leave it behind.
+func readFile(ctx context.Context, what, path string) ([]byte, error) {
+	f := &lateFile{path: path}
+	defer f.close()
+	return readAll(ctx, what, f, nil)
+}
+
+// lateFile opens its file at the first read.
+type lateFile struct {
+	path string
+	mu   sync.Mutex
+	f    *os.File
+}
+
+func (l *lateFile) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	f := l.f
+	l.mu.Unlock()
+	if f == nil {
+		var err error
+		if f, err = os.Open(l.path); err != nil {
+			return 0, err
+		}
+		l.mu.Lock()
+		l.f = f
+		l.mu.Unlock()
+	}
+	return f.Read(p)
+}
+
+func (l *lateFile) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f != nil {
+		l.f.Close()
 	}
 }
