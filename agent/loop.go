@@ -134,12 +134,12 @@ func (x *execution) hook(ctx context.Context, n node) (move, error) {
 	}
 	switch t.jump {
 	case "", JumpEnd:
-	default:
-		return move{}, fmt.Errorf("%s: jump to %q: use JumpModel or JumpEnd", n.name, t.jump)
 	case JumpModel:
 		if x.jumps++; x.jumps > maxJumps {
 			return move{}, fmt.Errorf("%s: %d jumps to the model in a row and the model was never asked: a hook before it jumps every time", n.name, maxJumps)
 		}
+	default:
+		return move{}, fmt.Errorf("%s: jump to %q: use JumpModel or JumpEnd", n.name, t.jump)
 	}
 	next := x.afterHook(n, t)
 	up := &thread.Update{Node: n.name, Updates: us, Answered: t.answered, Replaced: t.replaced, Granted: t.granted}

@@ -36,7 +36,7 @@ func (c *chrooted) guard(g driver.Guard) driver.Guard {
 }
 
 func (c *chrooted) err(err error) error {
-	if de, ok := err.(*driver.Error); ok { //nolint:errorlint // the outermost
+	if de, ok := err.(*driver.Error); ok {
 		return &driver.Error{Op: de.Op, Path: c.cut(de.Path), Err: de.Err}
 	}
 	return err
