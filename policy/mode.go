@@ -10,7 +10,7 @@ import (
 // Mode is an approval mode: one word for what may happen without a person. It is a [Judge].
 type Mode string
 
-// The modes, from the strictest to the most lenient. docs/permissions.md has the table.
+// The modes, from the strictest to the most lenient. docs/terminal.md has the table.
 const (
 	// Plan allows reading only.
 	Plan Mode = "plan"

@@ -68,7 +68,7 @@ type test struct {
 type suite struct {
 	*testing.T
 	box  sandbox.Sandbox
-	ctx  context.Context //nolint:containedctx // the one context of one test
+	ctx  context.Context // the one context of one test
 	open func(t *testing.T) sandbox.Sandbox
 	// mark stands in the arguments of every process that a test leaves running.
 	mark string

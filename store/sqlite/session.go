@@ -20,7 +20,7 @@ import (
 type session struct {
 	s   *Store
 	c   *conn
-	ctx context.Context //nolint:containedctx // lives as long as the call
+	ctx context.Context // lives as long as the call
 	now time.Time
 }
 

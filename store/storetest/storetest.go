@@ -100,7 +100,7 @@ func (c *clock) move(d time.Duration) {
 type fixture struct {
 	*testing.T
 	s     store.Store
-	ctx   context.Context //nolint:containedctx // of the test
+	ctx   context.Context // of the test
 	clock *clock
 }
 
